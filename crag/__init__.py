@@ -1,0 +1,1 @@
+"""Corrective retrieval-augmented generation (CRAG, arXiv 2401.15884)."""

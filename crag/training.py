@@ -1,0 +1,124 @@
+"""Fine-tuning of the retrieval evaluator (CRAG §4.2): all weights, or LoRA adapters merged at the end."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from crag.evaluator import FineTunedEvaluator, encode_pairs
+from crag.pairs import LabelledPair
+from rag import assets
+from rag.assets import build_folder
+from rag.encoding import model_name, texts_digest
+from rag.paths import cache_dir
+from rag.profile import EvaluatorSettings
+
+RECORD = "training.json"
+LOG_EVERY = 10
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """What was trained and how it went. `losses` are (step, training loss); seconds are wall time."""
+
+    base: str
+    method: str
+    trainable_params: int
+    total_params: int
+    pairs: int
+    seconds: float
+    losses: list[tuple[int, float]]
+
+
+def train(pairs: Sequence[LabelledPair], settings: EvaluatorSettings, seed: int, lora: bool) -> FineTunedEvaluator:
+    """Fine-tune an evaluator on labelled pairs, or load it if the same training was done before.
+
+    The folder's name is a hash of all that went in: pairs, settings, seed and method.
+    """
+    base = settings.model or str(assets.encoder_folder())
+    name = model_name(base)
+    method = "lora" if lora else "full"
+    digest = texts_digest(settings.model_dump_json(), name, method, str(seed), *(repr(labelled) for labelled in pairs))
+    target = cache_dir() / "models" / f"evaluator-{method}-{digest}"
+    build_folder(target, lambda folder: _train(pairs, settings, seed, lora, base, name, folder))
+    return FineTunedEvaluator(target, settings.max_tokens)
+
+
+def training_record(evaluator: FineTunedEvaluator) -> TrainingRecord:
+    """The record that lies beside a trained evaluator."""
+    return TrainingRecord(**json.loads((evaluator.folder / RECORD).read_text()))
+
+
+def _train(
+    pairs: Sequence[LabelledPair],
+    settings: EvaluatorSettings,
+    seed: int,
+    lora: bool,
+    base: str,
+    name: str,
+    folder: Path,
+) -> None:
+    import torch
+    from datasets import Dataset
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments, set_seed
+
+    set_seed(seed)
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    model = AutoModelForSequenceClassification.from_pretrained(base, num_labels=1)
+    if lora:
+        from peft import LoraConfig, get_peft_model
+
+        model = get_peft_model(
+            model,
+            LoraConfig(
+                task_type="SEQ_CLS",
+                r=settings.lora_rank,
+                lora_alpha=2 * settings.lora_rank,
+                target_modules="all-linear",
+            ),
+        )
+
+    def collate(rows: list[dict]) -> dict:
+        chosen = [pairs[row["index"]] for row in rows]
+        batch = encode_pairs(tokenizer, [labelled.pair for labelled in chosen], settings.max_tokens)
+        return {**batch, "labels": torch.tensor([labelled.label for labelled in chosen])}
+
+    def logistic_loss(outputs, labels, num_items_in_batch=None) -> torch.Tensor:
+        # softplus(-y z) is the logistic loss for labels y in {-1, +1}.
+        return torch.nn.functional.softplus(-labels * outputs.logits[:, 0]).mean()
+
+    trainer = Trainer(
+        model=model,
+        args=TrainingArguments(
+            output_dir=str(folder / "trainer"),
+            num_train_epochs=settings.epochs,
+            per_device_train_batch_size=settings.batch_size,
+            learning_rate=settings.lora_learning_rate if lora else settings.learning_rate,
+            warmup_steps=0.1,
+            lr_scheduler_type="linear",
+            logging_steps=LOG_EVERY,
+            save_strategy="no",
+            report_to=[],
+            seed=seed,
+            disable_tqdm=True,
+            remove_unused_columns=False,
+            label_names=["labels"],
+        ),
+        train_dataset=Dataset.from_dict({"index": list(range(len(pairs)))}),
+        data_collator=collate,
+        compute_loss_func=logistic_loss,
+    )
+    seconds = trainer.train().metrics["train_runtime"]
+    sizes = [(p.numel(), p.requires_grad) for p in model.parameters()]
+    record = TrainingRecord(
+        base=name,
+        method="lora" if lora else "full",
+        trainable_params=sum(size for size, trainable in sizes if trainable),
+        total_params=sum(size for size, _ in sizes),
+        pairs=len(pairs),
+        seconds=seconds,
+        losses=[(row["step"], row["loss"]) for row in trainer.state.log_history if "loss" in row],
+    )
+    (model.merge_and_unload() if lora else model).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    (folder / RECORD).write_text(json.dumps(asdict(record)))

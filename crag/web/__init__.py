@@ -1,0 +1,1 @@
+"""Web search: a client for SearXNG-style search and for pages, and a local web to try it on."""

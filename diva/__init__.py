@@ -1,0 +1,1 @@
+"""Diversify, verify, adapt (DIVA, arXiv 2409.02361)."""

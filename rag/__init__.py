@@ -1,0 +1,1 @@
+"""The substrate both methods stand on: data, retrieval, generation, scoring, results."""

@@ -1,0 +1,52 @@
+"""Sentence embeddings, one definition for passages and queries."""
+
+import hashlib
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from rag import assets
+from rag.progress import progress
+
+BATCH_SIZE = 32
+CHUNK = 512
+
+
+class Encoder:
+    """A frozen sentence encoder: a folder or a hub name; without one, the embedded all-MiniLM-L6-v2."""
+
+    def __init__(self, model: str | None = None):
+        self.model = model
+        self.name = model or f"{assets.ENCODER.package}-{assets.ENCODER.version}"
+
+    @cached_property
+    def _transformer(self):
+        from sentence_transformers import SentenceTransformer
+
+        return SentenceTransformer(self.model or str(assets.encoder_folder()))
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        """Unit vectors of the texts, float32 of shape (len(texts), dimension)."""
+        order = sorted(range(len(texts)), key=lambda i: (-len(texts[i]), i))
+        vectors = np.empty((len(texts), self._transformer.get_embedding_dimension()), dtype=np.float32)
+        chunks = [order[start : start + CHUNK] for start in range(0, len(order), CHUNK)]
+        for chunk in progress(chunks, "encode"):
+            vectors[chunk] = self._transformer.encode(
+                [texts[i] for i in chunk], batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False
+            )
+        return vectors
+
+
+def texts_digest(*parts: str) -> str:
+    """A short content hash that tells ("ab", "c") from ("a", "bc")."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(f"{len(part)}:".encode())
+        digest.update(part.encode())
+    return digest.hexdigest()[:16]
+
+
+def model_name(model: str) -> str:
+    """What a model is called in cache keys: a folder by its own name, a hub model by its full one."""
+    return Path(model).name if Path(model).is_dir() else model

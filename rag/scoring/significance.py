@@ -1,0 +1,35 @@
+"""Intervals and paired tests over questions."""
+
+import numpy as np
+from scipy import stats
+
+
+def bootstrap_interval(values: np.ndarray, samples: int, seed: int) -> tuple[float, float]:
+    """95 % percentile bootstrap interval of the mean of per-question scores, shape (n,). A constant gives itself twice."""
+    values = np.asarray(values, dtype=float)
+    if np.ptp(values) == 0:
+        return float(values[0]), float(values[0])
+    result = stats.bootstrap(
+        (values,), np.mean, n_resamples=samples, method="percentile", rng=np.random.default_rng(seed), batch=1000
+    )
+    return float(result.confidence_interval.low), float(result.confidence_interval.high)
+
+
+def paired_test(ours: np.ndarray, baseline: np.ndarray, samples: int, seed: int) -> float:
+    """Two-sided p of the mean difference of paired per-question scores, by random exchange within the pairs.
+
+    Works alike for 0/1 and for graded scores. Equal scores throughout give 1.0.
+    """
+    ours, baseline = np.asarray(ours, dtype=float), np.asarray(baseline, dtype=float)
+    if np.array_equal(ours, baseline):
+        return 1.0
+    result = stats.permutation_test(
+        (ours, baseline),
+        lambda x, y, axis: np.mean(x - y, axis=axis),
+        permutation_type="samples",
+        n_resamples=samples,
+        vectorized=True,
+        batch=1000,
+        rng=np.random.default_rng(seed),
+    )
+    return float(result.pvalue)

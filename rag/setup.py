@@ -1,0 +1,122 @@
+"""What a profile stands for: data, retrievers and generator, each made on first use."""
+
+from collections import defaultdict
+from functools import cached_property
+
+from rag.cache import Cache
+from rag.corpus import in_collection, load_articles, load_collection, split_article
+from rag.datasets.mini import build_questions
+from rag.datasets.published import load_questions
+from rag.encoding import Encoder
+from rag.errors import RagError
+from rag.generation import CachedGenerator, Generator, LocalGenerator, OpenAIGenerator
+from rag.profile import Profile, load_profile, resolve
+from rag.retrieval import Bm25Retriever, DenseRetriever, HybridRetriever, Retriever
+from rag.types import Article, Passage, Question
+
+
+class Setup:
+    """A profile brought to life. The evaluator is trained and calibrated on the embedded train and dev questions; the
+    test questions and the collection are the user's own where the profile names some."""
+
+    def __init__(self, profile: Profile):
+        self.profile = profile
+        self.cache = Cache()
+
+    @cached_property
+    def articles(self) -> list[Article]:
+        return load_articles(self.profile.articles)
+
+    @cached_property
+    def pages(self) -> dict[str, list[Passage]]:
+        """The passages of every embedded article, in the collection or not."""
+        return {article.id: split_article(article) for article in self.articles}
+
+    @cached_property
+    def embedded_collection(self) -> list[Passage]:
+        return [passage for i, passages in self.pages.items() if in_collection(i) for passage in passages]
+
+    @cached_property
+    def collection(self) -> list[Passage]:
+        """What the retriever of the tested systems sees."""
+        if self.profile.collection:
+            return load_collection(resolve(self.profile.collection))
+        return self.embedded_collection
+
+    @cached_property
+    def all_questions(self) -> dict[str, list[Question]]:
+        """The embedded questions by split, before the profile's sample."""
+        return build_questions(self.articles)
+
+    @cached_property
+    def questions(self) -> dict[str, list[Question]]:
+        """The profile's questions by split. Raises `RagError` if the embedded sets are smaller than asked for."""
+        sizes = self.profile.questions
+        chosen = {}
+        for split, wanted in {"train": sizes.train, "dev": sizes.dev, "test": sizes.test}.items():
+            if split == "test" and sizes.source:
+                source = sizes.source if sizes.source.startswith("hub:") else resolve(sizes.source)
+                chosen[split] = load_questions(source, wanted)
+                continue
+            if len(self.all_questions[split]) < wanted:
+                raise RagError(
+                    f"profile {self.profile.name!r} asks for {wanted} {split} questions, "
+                    f"{len(self.all_questions[split])} can be built: lower questions.{split} or raise articles"
+                )
+            chosen[split] = self.all_questions[split][:wanted]
+        return chosen
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        return Encoder(self.profile.encoder)
+
+    @cached_property
+    def embedded_retrievers(self) -> dict[str, Retriever]:
+        """The three retrievers over the embedded collection, by name: for training, calibration and comparison."""
+        return make_retrievers(self.embedded_collection, self.encoder)
+
+    @property
+    def embedded_retriever(self) -> Retriever:
+        """The profile's kind of retriever over the embedded collection."""
+        return self.embedded_retrievers[self.profile.retriever]
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """The retriever of all tested systems."""
+        if self.profile.collection is None:
+            return self.embedded_retriever
+        return make_retrievers(self.collection, self.encoder)[self.profile.retriever]
+
+    @cached_property
+    def generator(self) -> Generator:
+        settings = self.profile.generator
+        if settings.base_url:
+            if not settings.model:
+                raise RagError(f"profile {self.profile.name!r}: generator.base_url needs generator.model beside it")
+            generator = OpenAIGenerator(
+                settings.base_url, settings.model, settings.max_new_tokens, seed=self.profile.seed
+            )
+        else:
+            generator = LocalGenerator(
+                settings.model, settings.max_new_tokens, settings.batch_size, revision=settings.revision
+            )
+        return CachedGenerator(generator, self.cache)
+
+
+def load_setup(profile: str) -> Setup:
+    """The setup of a profile by name or file: the first call of every notebook."""
+    return Setup(load_profile(profile))
+
+
+def make_retrievers(passages: list[Passage], encoder: Encoder) -> dict[str, Retriever]:
+    """BM25, dense and hybrid retrieval over the same passages."""
+    bm25, dense = Bm25Retriever(passages), DenseRetriever(passages, encoder)
+    return {retriever.name: retriever for retriever in (bm25, dense, HybridRetriever(bm25, dense))}
+
+
+def by_article(passages: list[Passage]) -> dict[str, list[Passage]]:
+    """Passages grouped by article, in order."""
+    pages = defaultdict(list)
+    for passage in passages:
+        pages[passage.article_id].append(passage)
+    return dict(pages)

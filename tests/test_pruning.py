@@ -1,0 +1,13 @@
+"""DIVA's pruning, by hand."""
+
+import numpy as np
+
+from diva.pruning import prune
+
+
+def test_prune_by_hand():
+    interpretations = np.array([[1.0, 0.0], [0.0, 2.0]])
+    passages = np.array([[3.0, 0.0], [1.0, 1.0], [0.0, 1.0], [-1.0, 0.0]])
+    # Mean cosines: 0.5, 0.707, 0.5, -0.5; the tie keeps the order.
+    assert prune(interpretations, passages, keep=3) == [1, 0, 2]
+    assert prune(interpretations, passages, keep=9) == [1, 0, 2, 3]
