@@ -41,7 +41,7 @@ class EvaluatorSettings(Settings):
     model: str | None = None
     epochs: int = Field(1, ge=1)
     batch_size: int = Field(16, ge=1)
-    learning_rate: float = Field(5e-5, gt=0)
+    learning_rate: float = Field(2e-4, gt=0)
     lora_learning_rate: float = Field(1e-3, gt=0)
     lora_rank: int = Field(16, ge=1)
     max_tokens: int = Field(192, ge=32)
