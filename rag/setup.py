@@ -11,6 +11,7 @@ from rag.encoding import Encoder
 from rag.errors import RagError
 from rag.generation import CachedGenerator, Generator, LocalGenerator, OpenAIGenerator
 from rag.profile import Profile, load_profile, resolve
+from rag.progress import quiet_libraries
 from rag.retrieval import Bm25Retriever, DenseRetriever, HybridRetriever, Retriever
 from rag.types import Article, Passage, Question
 
@@ -105,6 +106,7 @@ class Setup:
 
 def load_setup(profile: str) -> Setup:
     """The setup of a profile by name or file: the first call of every notebook."""
+    quiet_libraries()
     return Setup(load_profile(profile))
 
 

@@ -54,8 +54,8 @@ def test_facts_of_a_work_and_its_maker():
 def test_facts_of_an_element():
     text = "Ironium is a chemical element; it has symbol Im and atomic number 126. It is soft."
     found = facts([Article("Ironium", "Ironium", "Chemical element", text, "Physical sciences")], "Ironium")
-    assert found["atomic number"].answers == ("126",)
     assert found["element"].answers == ("ironium",)
+    assert found["element"].names == {"description": "the atomic number 126", "symbol": "the symbol Im"}
 
 
 def test_rules_prefer_silence(articles):
@@ -81,6 +81,11 @@ def test_a_fact_that_its_article_does_not_state_is_dropped():
     assert "nationality" not in facts([nation], "Al_Bo")
 
 
+def test_short_answers_are_dropped():
+    tin = Article("Tin", "Tin", "Metal", "Tin is a chemical element; it has symbol Sn and atomic number 50.", "Physics")
+    assert facts([tin], "Tin") == {}
+
+
 def test_real_question_sets(real_articles):
     articles = {article.id: article for article in real_articles}
     sets = build_questions(real_articles)
@@ -98,6 +103,7 @@ def test_real_question_sets(real_articles):
     # Every prefix goes round the relations.
     first = [question.relation for question in sets["test"][:16]]
     assert len(set(first)) == 16
+    assert all(len(answer) >= 4 for question in everything for answer in question.answers)
 
 
 @pytest.mark.parametrize(

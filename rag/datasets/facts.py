@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from rag.corpus import sentences
 from rag.types import Article
 
-LIFESPAN = re.compile(r" \((?:born (?P<only>\d{4})|(?P<birth>\d{3,4})[–-](?P<death>\d{3,4}))\)$")
+LIFESPAN = re.compile(r" \((?:born (?P<only>\d{4})|(?P<birth>\d{4})[–-](?P<death>\d{4}))\)$")
 REIGN = re.compile(
     r"^(?P<office>(?:Holy |Roman |Byzantine |Eastern |Western )*"
     r"(?:King|Queen|Emperor|emperor|Empress|Tsar|Sultan|Pope|Pharaoh|Shah|Prime Minister|President|Chancellor)"
-    r"(?: (?:of|regnant of) (?:the )?[A-Z]\w+(?: [A-Z]\w+)*)?) from (?P<start>\d{3,4}) (?:to|until) \d{3,4}$"
+    r"(?: (?:of|regnant of) (?:the )?[A-Z]\w+(?: [A-Z]\w+)*)?) from (?P<start>\d{4}) (?:to|until) \d{4}$"
 )
 WORK = re.compile(
     r"^(?:(?P<year>\d{4}) )?(?P<kind>[A-Za-z][\w'’ -]*?) (?:(?:written|composed|painted|directed) )?by (?P<maker>[A-Z][\w.’'-]*(?: (?:[A-Z][\w.’'-]*|de|da|van|von|der|la|le))*)$"
@@ -69,11 +69,11 @@ CONTINENTS = {
 }
 # Names that a country goes by in descriptions and in answers.
 COUNTRY_ALIASES = {
-    "United States": ("United States", "U.S.", "US", "USA", "America"),
-    "United Kingdom": ("United Kingdom", "UK", "U.K.", "Britain", "England", "Scotland", "Wales", "Northern Ireland"),
-    "England": ("England", "United Kingdom", "UK"),
-    "Scotland": ("Scotland", "United Kingdom", "UK"),
-    "Wales": ("Wales", "United Kingdom", "UK"),
+    "United States": ("United States", "America"),
+    "United Kingdom": ("United Kingdom", "Britain", "England", "Scotland", "Wales", "Northern Ireland"),
+    "England": ("England", "United Kingdom", "Britain"),
+    "Scotland": ("Scotland", "United Kingdom", "Britain"),
+    "Wales": ("Wales", "United Kingdom", "Britain"),
     "Netherlands": ("Netherlands", "Holland"),
     "Turkey": ("Turkey", "Türkiye"),
     "Czech Republic": ("Czech Republic", "Czechia"),
@@ -117,7 +117,7 @@ OCCUPATIONS = frozenset(
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing to ask of an article. `names` maps a form (title, alias, surname, description, hop) to the way the
+    """One thing to ask of an article. `names` maps a form (title, alias, surname, description, symbol, hop) to the way the
     question calls its subject; `fields` are further parts of the wording. A hop names the subject by another article:
     a person as the author of a novel, a country by its capital."""
 
@@ -345,13 +345,12 @@ def language_facts(article: Article) -> Iterator[Fact]:
 
 
 def element_facts(article: Article) -> Iterator[Fact]:
-    """Atomic number of a chemical element, and the element by its number or symbol."""
+    """A chemical element by its number or its symbol."""
     match = ELEMENT.match((sentences(article.extract) or [""])[0])
     if match and match["name"] == plain_title(article):
         name = match["name"].lower()
-        yield Fact("atomic number", (match["number"],), {"title": name})
-        yield Fact("element", (name,), {"description": f"the atomic number {match['number']}"})
-        yield Fact("element", (name,), {"description": f"the symbol {match['symbol']}"})
+        names = {"description": f"the atomic number {match['number']}", "symbol": f"the symbol {match['symbol']}"}
+        yield Fact("element", (name,), names)
 
 
 def reign_facts(article: Article) -> Iterator[Fact]:

@@ -28,6 +28,5 @@ WORDINGS: dict[str, tuple[str, ...]] = {
     "capital": ("What is the capital of {x}?", "Which city is the capital of {x}?"),
     "continent": ("On which continent is {x}?", "To which continent does {x} belong?"),
     "language family": ("To which language family does {x} belong?", "What family of languages is {x} part of?"),
-    "atomic number": ("What is the atomic number of {x}?", "Which atomic number does {x} have?"),
     "element": ("Which chemical element has {x}?", "What is the chemical element with {x}?"),
 }
