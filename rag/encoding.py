@@ -18,7 +18,7 @@ class Encoder:
 
     def __init__(self, model: str | None = None):
         self.model = model
-        self.name = model or f"{assets.ENCODER.package}-{assets.ENCODER.version}"
+        self.name = model_identity(model) if model else assets.ENCODER.name
 
     @cached_property
     def _transformer(self):
@@ -32,10 +32,13 @@ class Encoder:
         vectors = np.empty((len(texts), self._transformer.get_embedding_dimension()), dtype=np.float32)
         chunks = [order[start : start + CHUNK] for start in range(0, len(order), CHUNK)]
         for chunk in progress(chunks, "encode"):
-            vectors[chunk] = self._transformer.encode(
-                [texts[i] for i in chunk], batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False
-            )
+            vectors[chunk] = self._encode_chunk([texts[i] for i in chunk])
         return vectors
+
+    def _encode_chunk(self, texts: list[str]) -> np.ndarray:
+        return self._transformer.encode(
+            texts, batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False
+        )
 
 
 def texts_digest(*parts: str) -> str:
@@ -47,6 +50,12 @@ def texts_digest(*parts: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def model_name(model: str) -> str:
-    """What a model is called in cache keys: a folder by its own name, a hub model by its full one."""
-    return Path(model).name if Path(model).is_dir() else model
+def model_identity(model: str) -> str:
+    """What a model is called in cache keys: a hub model by its name, a folder by its name and a hash of what lies in it
+    (names, sizes and times of change: weights are too large to read each time)."""
+    folder = Path(model)
+    if not folder.is_dir():
+        return model
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    facts = (f"{path.relative_to(folder)} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files)
+    return f"{folder.resolve().name}-{texts_digest(*facts)}"

@@ -4,12 +4,11 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Protocol
 
 from rag import assets
 from rag.cache import Cache
-from rag.encoding import model_name
+from rag.encoding import model_identity
 from rag.errors import RagError
 from rag.types import Completion
 
@@ -38,7 +37,7 @@ class LocalGenerator:
         self.revision = revision
         self.max_new_tokens = max_new_tokens
         self.batch_size = batch_size
-        name = model_name(model) if model else f"{assets.GENERATOR.package}-{assets.GENERATOR.version}-float32"
+        name = model_identity(model) if model else f"{assets.GENERATOR.name}-float32"
         self.identity = {"model": name, "revision": revision, "max_new_tokens": max_new_tokens, "stop": "newline"}
 
     @cached_property
@@ -179,10 +178,3 @@ class CachedGenerator:
 
         stage = {"stage": "generate", **self.identity}
         return [Completion(**value) for value in self.cache.map(stage, prompts, compute)]
-
-
-def require_folder(path: Path, what: str) -> Path:
-    """Return an existing folder, or raise `RagError` that names it."""
-    if not path.is_dir():
-        raise RagError(f"{what} folder {path} does not exist: check the path in the profile")
-    return path

@@ -4,10 +4,13 @@ Indexes are built in process on first use, below the cache folder, under a name 
 """
 
 import json
+import shutil
 from collections import defaultdict
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
+
+import numpy as np
 
 from rag.assets import build_folder
 from rag.corpus import check_collection
@@ -24,6 +27,7 @@ STOPWORDS = "Lucene's default English list"
 THREADS = 2
 RRF_K = 60  # Cormack et al. 2009
 RRF_DEPTH = 100
+PART = 2048
 
 
 class Retriever(Protocol):
@@ -105,16 +109,20 @@ class DenseRetriever:
         passages = list(self.passages.values())
         name = f"dense-{texts_digest(self.encoder.name)}-{collection_digest(passages)}"
 
+        parts = cache_dir() / "vectors" / name
+
         def build(folder: Path) -> None:
             import faiss
 
-            vectors = self.encoder.encode([indexed_text(passage) for passage in passages])
+            vectors = encode_in_parts([indexed_text(passage) for passage in passages], self.encoder, parts)
             index = faiss.IndexFlatIP(vectors.shape[1])
             index.add(vectors)
             faiss.write_index(index, str(folder / "index"))
             (folder / "docid").write_text("\n".join(passage.id for passage in passages) + "\n", encoding="utf-8")
 
-        return build_folder(cache_dir() / "indexes" / name, build)
+        index = build_folder(cache_dir() / "indexes" / name, build)
+        shutil.rmtree(parts, ignore_errors=True)
+        return index
 
     @cached_property
     def _searcher(self):
@@ -127,6 +135,19 @@ class DenseRetriever:
         k = min(k, len(self.passages))
         found = self._searcher.batch_search(self.encoder.encode(queries), ids, k=k, threads=THREADS)
         return [[Hit(self.passages[hit.docid], float(hit.score)) for hit in found[i]] for i in ids]
+
+
+def encode_in_parts(texts: list[str], encoder: Encoder, folder: Path) -> np.ndarray:
+    """Embeddings of the texts, shape (len(texts), dimension). Each part of 2,048 is kept in `folder` as soon as it is
+    done, so that a killed run doesn't encode it again."""
+    vectors = []
+    for start in range(0, len(texts), PART):
+        part = texts[start : start + PART]
+        kept = build_folder(
+            folder / str(start), lambda new, part=part: np.save(new / "vectors.npy", encoder.encode(part))
+        )
+        vectors.append(np.load(kept / "vectors.npy"))
+    return np.concatenate(vectors)
 
 
 class HybridRetriever:

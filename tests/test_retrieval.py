@@ -2,6 +2,7 @@
 
 import pytest
 
+from rag import retrieval
 from rag.corpus import split_article
 from rag.encoding import Encoder, texts_digest
 from rag.errors import RagError
@@ -38,7 +39,7 @@ def test_bm25_finds_and_builds_once(passages, cache_folder):
     assert none == []
     built = retriever.folder.stat().st_mtime_ns
     assert Bm25Retriever(passages).folder.stat().st_mtime_ns == built
-    assert [path.name for path in retriever.folder.parent.iterdir()] == [retriever.folder.name]
+    assert [path.name for path in retriever.folder.parent.glob("[!.]*")] == [retriever.folder.name]
     assert retriever.retrieve([], k=2) == []
 
 
@@ -58,6 +59,30 @@ def test_dense_is_exact_inner_product(passages, cache_folder):
     expected = sorted((encoder.encode(texts) @ encoder.encode([query])[0]).tolist(), reverse=True)[:3]
     assert [hit.score for hit in hits] == pytest.approx(expected, abs=1e-6)
     assert len(retriever.retrieve([query], k=1000)[0]) == len(passages)
+
+
+def test_a_killed_encoding_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(retrieval, "PART", 2)
+    asked = []
+
+    class Dying(HashEncoder):
+        def encode(self, texts):
+            if len(asked) == 4:
+                raise KeyboardInterrupt
+            asked.extend(texts)
+            return super().encode(texts)
+
+    class Counting(HashEncoder):
+        def encode(self, texts):
+            asked.extend(texts)
+            return super().encode(texts)
+
+    texts = ["one", "two", "three", "four", "five"]
+    with pytest.raises(KeyboardInterrupt):
+        retrieval.encode_in_parts(texts, Dying(), tmp_path / "parts")
+    vectors = retrieval.encode_in_parts(texts, Counting(), tmp_path / "parts")
+    assert asked == texts
+    assert vectors == pytest.approx(HashEncoder().encode(texts))
 
 
 def test_encoder_is_invariant_to_order_and_batch():
