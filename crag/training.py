@@ -39,13 +39,19 @@ def train(pairs: Sequence[LabelledPair], settings: EvaluatorSettings, seed: int,
     The folder's name is a hash of all that went in: pairs, settings, seed and method. A killed training goes on from its
     last checkpoint, with the same outcome.
     """
-    base = settings.model or str(assets.encoder_folder())
-    name = model_identity(settings.model) if settings.model else assets.ENCODER.name
     method = "lora" if lora else "full"
-    digest = texts_digest(settings.model_dump_json(), name, method, str(seed), *(repr(labelled) for labelled in pairs))
+    base = model_identity(settings.model) if settings.model else assets.ENCODER.name
+    digest = texts_digest(settings.model_dump_json(), base, method, str(seed), *(repr(labelled) for labelled in pairs))
     target = cache_dir() / "models" / f"evaluator-{method}-{digest}"
     checkpoints = cache_dir() / "checkpoints" / target.name
-    build_folder(target, lambda folder: _train(pairs, settings, seed, method, base, name, checkpoints, folder))
+
+    def build(folder: Path) -> None:
+        model, tokenizer, record = _fit(pairs, settings, seed, base, method, checkpoints)
+        (model.merge_and_unload() if lora else model).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        (folder / RECORD).write_text(json.dumps(asdict(record)))
+
+    build_folder(target, build)
     shutil.rmtree(checkpoints, ignore_errors=True)
     return FineTunedEvaluator(target, settings.max_tokens)
 
@@ -55,44 +61,32 @@ def training_record(evaluator: FineTunedEvaluator) -> TrainingRecord:
     return TrainingRecord(**json.loads((evaluator.folder / RECORD).read_text()))
 
 
-def _train(
-    pairs: Sequence[LabelledPair],
-    settings: EvaluatorSettings,
-    seed: int,
-    method: str,
-    base: str,
-    name: str,
-    checkpoints: Path,
-    folder: Path,
-) -> None:
-    import torch
-    from datasets import Dataset
-    from transformers import (
-        AutoModelForSequenceClassification,
-        AutoTokenizer,
-        PrinterCallback,
-        Trainer,
-        TrainerCallback,
-        TrainingArguments,
-        set_seed,
-    )
-    from transformers.trainer_utils import get_last_checkpoint
+def _load(settings: EvaluatorSettings, method: str):
+    """The model to train, with a new one-logit head, and its tokenizer."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    set_seed(seed)
-    tokenizer = AutoTokenizer.from_pretrained(base)
-    model = AutoModelForSequenceClassification.from_pretrained(base, num_labels=1)
+    start = settings.model or str(assets.encoder_folder())
+    model = AutoModelForSequenceClassification.from_pretrained(start, num_labels=1)
     if method == "lora":
         from peft import LoraConfig, get_peft_model
 
-        model = get_peft_model(
-            model,
-            LoraConfig(
-                task_type="SEQ_CLS",
-                r=settings.lora_rank,
-                lora_alpha=2 * settings.lora_rank,
-                target_modules="all-linear",
-            ),
-        )
+        rank = settings.lora_rank
+        adapters = LoraConfig(task_type="SEQ_CLS", r=rank, lora_alpha=2 * rank, target_modules="all-linear")
+        model = get_peft_model(model, adapters)
+    return model, AutoTokenizer.from_pretrained(start)
+
+
+def _fit(
+    pairs: Sequence[LabelledPair], settings: EvaluatorSettings, seed: int, base: str, method: str, checkpoints: Path
+):
+    """Train; returns model, tokenizer and record."""
+    import torch
+    from datasets import Dataset
+    from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments, set_seed
+    from transformers.trainer_utils import get_last_checkpoint
+
+    set_seed(seed)
+    model, tokenizer = _load(settings, method)
 
     def collate(rows: list[dict]) -> dict:
         chosen = [pairs[row["index"]] for row in rows]
@@ -143,7 +137,7 @@ def _train(
     seconds = trainer.train(resume_from_checkpoint=resume).metrics["train_runtime"]
     sizes = [(p.numel(), p.requires_grad) for p in model.parameters()]
     record = TrainingRecord(
-        base=name,
+        base=base,
         method=method,
         trainable_params=sum(size for size, trainable in sizes if trainable),
         total_params=sum(size for size, _ in sizes),
@@ -151,6 +145,4 @@ def _train(
         seconds=seconds,
         losses=[(row["step"], row["loss"]) for row in trainer.state.log_history if "loss" in row],
     )
-    (model.merge_and_unload() if method == "lora" else model).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    (folder / RECORD).write_text(json.dumps(asdict(record)))
+    return model, tokenizer, record
