@@ -8,14 +8,11 @@ from crag.actions import Action, Thresholds
 from crag.training import TrainingRecord
 
 
-def loss_curves(records: dict[str, TrainingRecord]) -> Figure:
-    """Training loss against step, a line a method."""
+def loss_curve(record: TrainingRecord) -> Figure:
+    """Training loss against step."""
     figure, axes = plt.subplots()
-    for style, (name, record) in zip(("-", "--", ":"), records.items(), strict=False):
-        steps, losses = zip(*record.losses, strict=True)
-        axes.plot(steps, losses, style, marker=".", label=name)
+    axes.plot(*zip(*record.losses, strict=True), marker=".")
     axes.set(xlabel="step", ylabel="training loss", ylim=(0, None))
-    axes.legend(frameon=False)
     return figure
 
 

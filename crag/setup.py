@@ -20,9 +20,9 @@ def evaluator_pairs(setup: Setup) -> list[LabelledPair]:
     )
 
 
-def train_evaluator(setup: Setup, lora: bool = False) -> CachedEvaluator:
+def train_evaluator(setup: Setup) -> CachedEvaluator:
     """The profile's fine-tuned evaluator, trained on the first call only."""
-    evaluator = train(evaluator_pairs(setup), setup.profile.evaluator, setup.profile.seed, lora)
+    evaluator = train(evaluator_pairs(setup), setup.profile.evaluator, setup.profile.seed)
     return CachedEvaluator(evaluator, setup.cache)
 
 

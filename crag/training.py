@@ -25,7 +25,6 @@ class TrainingRecord:
     """What was trained and how it went. `losses` are (step, training loss); seconds are wall time."""
 
     base: str
-    method: str
     trainable_params: int
     total_params: int
     pairs: int
@@ -33,21 +32,20 @@ class TrainingRecord:
     losses: list[tuple[int, float]]
 
 
-def train(pairs: Sequence[LabelledPair], settings: EvaluatorSettings, seed: int, lora: bool) -> FineTunedEvaluator:
+def train(pairs: Sequence[LabelledPair], settings: EvaluatorSettings, seed: int) -> FineTunedEvaluator:
     """Fine-tune an evaluator on labelled pairs, or load it if the same training was done before.
 
-    The folder's name is a hash of all that went in: pairs, settings, seed and method. A killed training goes on from its
+    The folder's name is a hash of all that went in: pairs, settings and seed. A killed training goes on from its
     last checkpoint, with the same outcome.
     """
-    method = "lora" if lora else "full"
     base = model_identity(settings.model) if settings.model else assets.ENCODER.name
-    digest = texts_digest(settings.model_dump_json(), base, method, str(seed), *(repr(labelled) for labelled in pairs))
-    target = cache_dir() / "models" / f"evaluator-{method}-{digest}"
+    digest = texts_digest(settings.model_dump_json(), base, str(seed), *(repr(labelled) for labelled in pairs))
+    target = cache_dir() / "models" / f"evaluator-{digest}"
     checkpoints = cache_dir() / "checkpoints" / target.name
 
     def build(folder: Path) -> None:
-        model, tokenizer, record = _fit(pairs, settings, seed, base, method, checkpoints)
-        (model.merge_and_unload() if lora else model).save_pretrained(folder)
+        model, tokenizer, record = _fit(pairs, settings, seed, base, checkpoints)
+        (model.merge_and_unload() if settings.lora_rank else model).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         (folder / RECORD).write_text(json.dumps(asdict(record)))
 
@@ -61,24 +59,21 @@ def training_record(evaluator: FineTunedEvaluator) -> TrainingRecord:
     return TrainingRecord(**json.loads((evaluator.folder / RECORD).read_text()))
 
 
-def _load(settings: EvaluatorSettings, method: str):
+def _load(settings: EvaluatorSettings):
     """The model to train, with a new one-logit head, and its tokenizer."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     start = settings.model or str(assets.encoder_folder())
     model = AutoModelForSequenceClassification.from_pretrained(start, num_labels=1)
-    if method == "lora":
+    if rank := settings.lora_rank:
         from peft import LoraConfig, get_peft_model
 
-        rank = settings.lora_rank
         adapters = LoraConfig(task_type="SEQ_CLS", r=rank, lora_alpha=2 * rank, target_modules="all-linear")
         model = get_peft_model(model, adapters)
     return model, AutoTokenizer.from_pretrained(start)
 
 
-def _fit(
-    pairs: Sequence[LabelledPair], settings: EvaluatorSettings, seed: int, base: str, method: str, checkpoints: Path
-):
+def _fit(pairs: Sequence[LabelledPair], settings: EvaluatorSettings, seed: int, base: str, checkpoints: Path):
     """Train; returns model, tokenizer and record."""
     import torch
     from datasets import Dataset
@@ -86,7 +81,7 @@ def _fit(
     from transformers.trainer_utils import get_last_checkpoint
 
     set_seed(seed)
-    model, tokenizer = _load(settings, method)
+    model, tokenizer = _load(settings)
 
     def collate(rows: list[dict]) -> dict:
         chosen = [pairs[row["index"]] for row in rows]
@@ -99,7 +94,7 @@ def _fit(
 
     class Bar(TrainerCallback):
         def on_train_begin(self, args, state, control, **_):
-            self.bar = bar(f"train {method}", state.max_steps)
+            self.bar = bar("train", state.max_steps)
 
         def on_step_end(self, args, state, control, **_):
             self.bar.update()
@@ -113,7 +108,7 @@ def _fit(
             output_dir=str(checkpoints),
             num_train_epochs=settings.epochs,
             per_device_train_batch_size=settings.batch_size,
-            learning_rate=settings.lora_learning_rate if method == "lora" else settings.learning_rate,
+            learning_rate=settings.learning_rate,
             warmup_steps=0.1,
             lr_scheduler_type="linear",
             logging_steps=LOG_EVERY,
@@ -138,7 +133,6 @@ def _fit(
     sizes = [(p.numel(), p.requires_grad) for p in model.parameters()]
     record = TrainingRecord(
         base=base,
-        method=method,
         trainable_params=sum(size for size, trainable in sizes if trainable),
         total_params=sum(size for size, _ in sizes),
         pairs=len(pairs),

@@ -36,14 +36,14 @@ class GeneratorSettings(Settings):
 
 
 class EvaluatorSettings(Settings):
-    """Fine-tuning of the retrieval evaluator; `model` is its start (none: the embedded MiniLM)."""
+    """Fine-tuning of the retrieval evaluator; `model` is its start (none: the embedded MiniLM). With a `lora_rank` only
+    low-rank adapters of that rank are trained, and merged at the end; they need a higher learning rate."""
 
     model: str | None = None
     epochs: int = Field(1, ge=1)
     batch_size: int = Field(16, ge=1)
     learning_rate: float = Field(2e-4, gt=0)
-    lora_learning_rate: float = Field(1e-3, gt=0)
-    lora_rank: int = Field(16, ge=1)
+    lora_rank: int | None = Field(None, ge=1)
     max_tokens: int = Field(192, ge=32)
     negatives: int = Field(2, ge=1, description="hard negatives for each training question")
 

@@ -131,23 +131,22 @@ def pairs_for_training():
     ]
 
 
-@pytest.mark.parametrize("lora", [False, True])
-def test_fine_tuning(tiny_model, cache_folder, lora):
-    settings = EvaluatorSettings(model=str(tiny_model), epochs=2, batch_size=8, learning_rate=1e-3, lora_rank=2)
+@pytest.mark.parametrize("rank", [None, 2])
+def test_fine_tuning(tiny_model, cache_folder, rank):
+    settings = EvaluatorSettings(model=str(tiny_model), epochs=2, batch_size=8, learning_rate=1e-3, lora_rank=rank)
     pairs = pairs_for_training()
-    evaluator = train(pairs, settings, seed=5, lora=lora)
+    evaluator = train(pairs, settings, seed=5)
     record = training_record(evaluator)
-    assert record.method == ("lora" if lora else "full")
     assert record.pairs == 24
-    assert (record.trainable_params < record.total_params) is lora
+    assert (record.trainable_params < record.total_params) is (rank is not None)
     assert [step for step, _ in record.losses] and all(loss > 0 for _, loss in record.losses)
     scores = evaluator.score([labelled.pair for labelled in pairs])
     assert scores.shape == (24,) and np.abs(scores).max() <= 1
     # One by one and in a batch, the scores are the same.
     assert evaluator.score([pairs[3].pair]).tolist() == [scores[3]]
     # The same training is found again; another seed is another training.
-    assert train(pairs, settings, seed=5, lora=lora).folder == evaluator.folder
-    assert train(pairs, settings, seed=6, lora=lora).folder != evaluator.folder
+    assert train(pairs, settings, seed=5).folder == evaluator.folder
+    assert train(pairs, settings, seed=6).folder != evaluator.folder
     assert not list((cache_folder / "checkpoints").iterdir())
 
 
@@ -157,7 +156,7 @@ def test_fine_tuning_is_deterministic(tiny_model, tmp_path, monkeypatch):
     found = []
     for name in ("one", "two"):
         monkeypatch.setenv("RAG_CACHE", str(tmp_path / name))
-        found.append(train(pairs, settings, seed=1, lora=False).score([labelled.pair for labelled in pairs]).tolist())
+        found.append(train(pairs, settings, seed=1).score([labelled.pair for labelled in pairs]).tolist())
     assert found[0] == found[1]
 
 
@@ -168,7 +167,7 @@ def test_a_killed_training_goes_on_with_the_same_outcome(tiny_model, tmp_path, m
     settings = EvaluatorSettings(model=str(tiny_model), epochs=2, batch_size=8)
     pairs = pairs_for_training()
     monkeypatch.setenv("RAG_CACHE", str(tmp_path / "whole"))
-    whole = train(pairs, settings, seed=1, lora=False).score([labelled.pair for labelled in pairs])
+    whole = train(pairs, settings, seed=1).score([labelled.pair for labelled in pairs])
 
     monkeypatch.setenv("RAG_CACHE", str(tmp_path / "killed"))
     step, steps = Trainer.training_step, []
@@ -181,9 +180,9 @@ def test_a_killed_training_goes_on_with_the_same_outcome(tiny_model, tmp_path, m
 
     monkeypatch.setattr(Trainer, "training_step", counted_step)
     with pytest.raises(KeyboardInterrupt):
-        train(pairs, settings, seed=1, lora=False)
+        train(pairs, settings, seed=1)
     steps.clear()
-    evaluator = train(pairs, settings, seed=1, lora=False)
+    evaluator = train(pairs, settings, seed=1)
     assert len(steps) == 2  # six steps in all, the first four were kept
     assert evaluator.score([labelled.pair for labelled in pairs]) == pytest.approx(whole, abs=1e-4)
 
