@@ -24,7 +24,7 @@ def score_histogram(scores: pd.DataFrame, thresholds: Thresholds) -> Figure:
     axes.axvline(thresholds.lower, color="black", linestyle=":", label=f"lower {thresholds.lower:.2f}")
     axes.axvline(thresholds.upper, color="black", linestyle="--", label=f"upper {thresholds.upper:.2f}")
     axes.set(xlabel="evaluator score", ylabel="passages (log scale)")
-    axes.legend(frameon=False, fontsize="small", loc="upper center")
+    axes.legend(frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return figure
 
 
