@@ -5,7 +5,7 @@ from functools import cached_property
 
 from rag.cache import Cache
 from rag.corpus import in_collection, load_articles, load_collection, split_article
-from rag.datasets.mini import build_questions
+from rag.datasets.embedded import build_questions
 from rag.datasets.published import load_questions
 from rag.encoding import Encoder
 from rag.errors import RagError

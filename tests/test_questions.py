@@ -3,8 +3,8 @@
 import pytest
 
 from rag.corpus import lead
+from rag.datasets.embedded import build_questions, facts_of
 from rag.datasets.facts import alias, background, clue, occupations, surname
-from rag.datasets.mini import build_questions, facts_of
 from rag.errors import RagError
 from rag.scoring.text import contains_answer
 from rag.types import Article, Question
