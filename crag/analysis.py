@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 from crag.actions import best_cut
 from crag.evaluator import CachedEvaluator, Evaluator
 from crag.pairs import LabelledPair, label_hits
-from rag.scoring.significance import bootstrap_interval
+from rag.scoring.significance import estimate
 from rag.setup import Setup
 
 SPEED_PAIRS = 128
@@ -74,15 +74,11 @@ def by_action(rows: pd.DataFrame, samples: int, seed: int) -> pd.DataFrame:
     action = dict(zip(crag["question_id"], crag["trace"].map(lambda trace: json.loads(trace)["action"]), strict=True))
     table = []
     for (name, system), own in rows.groupby([rows["question_id"].map(action), "system"], sort=False):
-        low, high = bootstrap_interval(own["accuracy"].to_numpy(), samples, seed)
         table.append(
             {
                 "action": name,
                 "system": system,
-                "value": own["accuracy"].mean(),
-                "ci_low": low,
-                "ci_high": high,
-                "n": len(own),
+                **estimate(own["accuracy"].to_numpy(), samples, seed),
                 "covered": own["covered"].astype(float).mean(),
             }
         )

@@ -32,13 +32,10 @@ class Encoder:
         vectors = np.empty((len(texts), self._transformer.get_embedding_dimension()), dtype=np.float32)
         chunks = [order[start : start + CHUNK] for start in range(0, len(order), CHUNK)]
         for chunk in progress(chunks, "encode"):
-            vectors[chunk] = self._encode_chunk([texts[i] for i in chunk])
+            vectors[chunk] = self._transformer.encode(
+                [texts[i] for i in chunk], batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False
+            )
         return vectors
-
-    def _encode_chunk(self, texts: list[str]) -> np.ndarray:
-        return self._transformer.encode(
-            texts, batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False
-        )
 
 
 def texts_digest(*parts: str) -> str:

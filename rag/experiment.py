@@ -7,7 +7,7 @@ import pandas as pd
 
 from rag.corpus import in_collection
 from rag.errors import RagError
-from rag.scoring.significance import bootstrap_interval, paired_test
+from rag.scoring.significance import estimate, paired_test
 from rag.scoring.text import METRICS
 from rag.systems import System
 from rag.types import Question
@@ -54,7 +54,6 @@ def summarise(rows: pd.DataFrame, baseline: str, samples: int, seed: int) -> pd.
         if len(other) and not own["question_id"].tolist() == other["question_id"].tolist():
             raise RagError(f"{system} and {baseline} answered different questions of task {task}: they can't be paired")
         for metric in METRICS:
-            low, high = bootstrap_interval(own[metric].to_numpy(), samples, seed)
             compare = len(other) and system != baseline
             p = paired_test(own[metric].to_numpy(), other[metric].to_numpy(), samples, seed) if compare else None
             summary.append(
@@ -62,10 +61,7 @@ def summarise(rows: pd.DataFrame, baseline: str, samples: int, seed: int) -> pd.
                     "task": task,
                     "system": system,
                     "metric": metric,
-                    "value": own[metric].mean(),
-                    "ci_low": low,
-                    "ci_high": high,
-                    "n": len(own),
+                    **estimate(own[metric].to_numpy(), samples, seed),
                     f"p_vs_{baseline}": p,
                 }
             )

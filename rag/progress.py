@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from tqdm import tqdm
@@ -22,17 +22,17 @@ def quiet_libraries() -> None:
     logging.set_verbosity_error()
 
 
-def bar(name: str, total: int | None = None) -> tqdm:
+def bar(name: str, total: int) -> tqdm:
     """A bar to be moved by hand."""
     return tqdm(desc=name, total=total, mininterval=30, maxinterval=60, leave=False, ascii=True, ncols=80)
 
 
-def progress(items: Iterable[Item], name: str) -> Iterator[Item]:
+def progress(items: Sequence[Item], name: str) -> Iterator[Item]:
     """Iterate with an estimate of the time left; a single step shows nothing."""
-    if isinstance(items, Sized) and len(items) < 2:
+    if len(items) < 2:
         yield from items
         return
-    with bar(name, len(items) if isinstance(items, Sized) else None) as shown:
+    with bar(name, len(items)) as shown:
         for item in items:
             yield item
             shown.update()

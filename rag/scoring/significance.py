@@ -15,6 +15,12 @@ def bootstrap_interval(values: np.ndarray, samples: int, seed: int) -> tuple[flo
     return float(result.confidence_interval.low), float(result.confidence_interval.high)
 
 
+def estimate(values: np.ndarray, samples: int, seed: int) -> dict[str, float]:
+    """Mean, 95 % interval and number of per-question scores, as the columns that every table of results has."""
+    low, high = bootstrap_interval(values, samples, seed)
+    return {"value": np.mean(values), "ci_low": low, "ci_high": high, "n": len(values)}
+
+
 def paired_test(ours: np.ndarray, baseline: np.ndarray, samples: int, seed: int) -> float:
     """Two-sided p of the mean difference of paired per-question scores, by random exchange within the pairs.
 
