@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install reproduce test test-unit test-notebooks lint lab readme clean
+.PHONY: help install reproduce check train external test test-unit test-notebooks lint lab readme clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -25,13 +25,22 @@ install: $(INSTALLED) ## Make the virtual environment
 reproduce: $(INSTALLED) ## Run all notebooks; PROFILE=smoke|mini|full|paper or a .yaml file
 	$(BIN)/python -m rag.reproduce $(PROFILE)
 
+check: $(INSTALLED) ## The papers' claims beside the results of a profile
+	$(BIN)/python -m crag.claims $(PROFILE)
+
+train: $(INSTALLED) ## Train the adapters below data/adapters again, where they were deleted
+	$(BIN)/python -m crag.self_rag.training
+
+external: $(INSTALLED) ## Tables on the real data in the folder RAG_EXTERNAL_DATA
+	$(BIN)/python -m crag.external $(PROFILE)
+
 test: lint test-unit test-notebooks ## Unit tests, then the notebooks on the smoke profile
 
 test-unit: $(INSTALLED) ## Unit tests only
 	$(BIN)/python -m pytest
 
 test-notebooks: $(INSTALLED) ## The notebooks on the smoke profile, through nbmake
-	$(BIN)/python -m pytest --nbmake --nbmake-timeout=900 notebooks
+	$(BIN)/python -m pytest --nbmake --nbmake-timeout=1800 notebooks
 
 lint: $(INSTALLED) ## Style and obvious errors
 	$(BIN)/ruff check .

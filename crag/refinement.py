@@ -33,6 +33,11 @@ def decompose(passages: Sequence[Passage]) -> list[Strip]:
     return strips
 
 
+def whole(passages: Sequence[Passage]) -> list[Strip]:
+    """Passages uncut, each as one strip: knowledge without refinement."""
+    return [Strip(passage.title, passage.text, passage.id) for passage in passages]
+
+
 def filter_strips(questions: Sequence[str], strips: Sequence[list[Strip]], evaluator: Evaluator) -> list[list[Strip]]:
     """For each question its best strips: at most five, none below -0.5, in their original order.
 

@@ -1,103 +1,171 @@
-"""Corrective RAG (CRAG, Algorithm 1), one batch a stage."""
+"""Corrective RAG (CRAG, Algorithm 1), one batch a stage: `Corrector` makes the knowledge, `Crag` answers from it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from crag.actions import Action, Thresholds, decide
 from crag.evaluator import Evaluator
 from crag.pairs import make_pair
-from crag.refinement import Strip, decompose, filter_strips, recompose
-from crag.rewriting import keywords
-from crag.web.client import WebSearch
-from rag.generation import Generator
-from rag.prompts import answer_prompt
+from crag.refinement import Strip, decompose, filter_strips, recompose, whole
+from crag.rewriting import NoRewriter, Rewriter
+from crag.web.types import WebSearch
 from rag.retrieval import Retriever
+from rag.systems import Reader
 from rag.types import Answer, Hit, Question
+
+# Unselected web text is cut here: whole pages would overflow a prompt.
+MAX_UNSELECTED_WORDS = 600
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A version of the method, as data; the default is the method itself.
+
+    `instead` maps an action to the one that is taken in its place. Without `refine` internal knowledge is the passages as they
+    are, without `rewrite` the question itself is searched for, without `select` external knowledge is all that the pages
+    say (CRAG Table 3). `thresholds` replace the fitted ones.
+    """
+
+    name: str = "crag"
+    instead: Mapping[Action, Action] = field(default_factory=dict)
+    refine: bool = True
+    rewrite: bool = True
+    select: bool = True
+    thresholds: Thresholds | None = None
 
 
 @dataclass(frozen=True)
 class External:
-    """What the web gave for one question: strips to choose from, and what happened on the way."""
+    """What the web gave for one question: strips to choose from, and what happened on the way. `note` is the rewriter's."""
 
     query: str
+    note: str | None
     strips: list[Strip]
     errors: list[str]
 
 
-class Crag:
-    """Score the retrieved passages, act on the scores, answer from the corrected knowledge.
+@dataclass(frozen=True)
+class Knowledge:
+    """What there is to answer one question from, and how it came about."""
 
-    Correct: the passages' refined strips. Incorrect: strips from the web instead. Ambiguous: both. Where no knowledge
-    is left (no strip passed, the search failed) the generator answers alone and the trace says so.
+    action: Action
+    scores: list[float]
+    internal: list[Strip]
+    external: list[Strip]
+    web: External | None
+
+    @property
+    def strips(self) -> list[Strip]:
+        """Internal, then external (CRAG Algorithm 1)."""
+        return self.internal + self.external
+
+    @property
+    def text(self) -> str:
+        return "\n".join(filter(None, (recompose(self.internal), recompose(self.external))))
+
+    @property
+    def trace(self) -> dict:
+        """All but the texts, in JSON values."""
+        return {
+            "action": self.action.value,
+            "scores": self.scores,
+            "strips": [[strip.source, strip.score] for strip in self.strips],
+            "query": self.web.query if self.web else None,
+            "rewriting": self.web.note if self.web else None,
+            "errors": self.web.errors if self.web else [],
+        }
+
+
+class Corrector:
+    """Score the retrieved passages, act on the scores, gather the knowledge that the action asks for.
+
+    Correct: the passages' refined strips. Incorrect: strips from the web instead. Ambiguous: both. Where nothing is left
+    (no strip passed, the search failed) the knowledge is empty and its trace says so.
     """
-
-    name = "crag"
 
     def __init__(
         self,
         retriever: Retriever,
         evaluator: Evaluator,
-        generator: Generator,
+        rewriter: Rewriter,
         web: WebSearch,
         thresholds: Thresholds,
         top_k: int,
     ):
         self.retriever = retriever
         self.evaluator = evaluator
-        self.generator = generator
+        self.rewriter = rewriter
         self.web = web
         self.thresholds = thresholds
         self.top_k = top_k
 
-    def answer(self, questions: list[Question]) -> list[Answer]:
+    def correct(self, questions: list[Question], variant: Variant) -> list[Knowledge]:
+        """The knowledge for each question, in order."""
         texts = [question.text for question in questions]
         retrieved = self.retriever.retrieve(texts, self.top_k)
         scores = score_hits(questions, retrieved, self.evaluator)
-        actions = [decide(own, self.thresholds) for own in scores]
+        thresholds = variant.thresholds or self.thresholds
+        decided = [decide(own, thresholds) for own in scores]
+        actions = [variant.instead.get(action, action) for action in decided]
 
+        cut = decompose if variant.refine else whole
         internal = [
-            decompose([hit.passage for hit in hits]) if action != Action.INCORRECT else []
+            cut([hit.passage for hit in hits]) if action != Action.INCORRECT else []
             for hits, action in zip(retrieved, actions, strict=True)
         ]
         searched = [i for i, action in enumerate(actions) if action != Action.CORRECT]
-        external = dict(zip(searched, self._search([texts[i] for i in searched]), strict=True))
-        web_strips = [external[i].strips if i in external else [] for i in range(len(questions))]
+        found = dict(zip(searched, self._search([texts[i] for i in searched], variant.rewrite), strict=True))
+        external = [found[i].strips if i in found else [] for i in range(len(questions))]
         # One call for both kinds: the evaluator sees every strip of every question in one batch.
-        kept = filter_strips(texts + texts, internal + web_strips, self.evaluator)
-        kept_internal, kept_external = kept[: len(questions)], kept[len(questions) :]
-
-        knowledge = [
-            "\n".join(filter(None, (recompose(inside), recompose(outside))))
-            for inside, outside in zip(kept_internal, kept_external, strict=True)
-        ]
-        completions = self.generator.generate(
-            [answer_prompt(text, known) for text, known in zip(texts, knowledge, strict=True)]
+        kept = filter_strips(
+            texts + texts,
+            (internal if variant.refine else [[] for _ in texts])
+            + (external if variant.select else [[] for _ in texts]),
+            self.evaluator,
         )
-        answers = []
-        for i, (question, completion) in enumerate(zip(questions, completions, strict=True)):
-            strips = kept_internal[i] + kept_external[i]
-            trace = {
-                "action": actions[i].value,
-                "scores": scores[i],
-                "strips": [[strip.source, strip.score] for strip in strips],
-                "query": external[i].query if i in external else None,
-                "errors": external[i].errors if i in external else [],
-            }
-            answers.append(Answer(question.id, completion.text, tuple(dict.fromkeys(s.source for s in strips)), trace))
-        return answers
+        if variant.refine:
+            internal = kept[: len(texts)]
+        external = kept[len(texts) :] if variant.select else [_first_words(strips) for strips in external]
+        return [Knowledge(actions[i], scores[i], internal[i], external[i], found.get(i)) for i in range(len(questions))]
 
-    def _search(self, questions: list[str]) -> list[External]:
+    def _search(self, questions: list[str], rewrite: bool) -> list[External]:
         """The paragraphs that a web search gives for each question, in the order of results and pages (CRAG §4.5)."""
-        outcomes = self.web.search([keywords(question) for question in questions])
+        rewrites = (self.rewriter if rewrite else NoRewriter()).rewrite(questions)
+        outcomes = self.web.search([rewritten.query for rewritten in rewrites])
         pages = self.web.read([result.url for outcome in outcomes for result in outcome.results])
         gathered = []
-        for outcome in outcomes:
+        for rewritten, outcome in zip(rewrites, outcomes, strict=True):
             found = [pages[result.url] for result in outcome.results]
             strips = [Strip(page.title, text, page.url) for page in found for text in page.paragraphs]
             errors = [error for error in [outcome.error, *(page.error for page in found)] if error]
-            gathered.append(External(outcome.query, strips, errors))
+            gathered.append(External(outcome.query, rewritten.note, strips, errors))
         return gathered
+
+
+def _first_words(strips: list[Strip]) -> list[Strip]:
+    """The first strips up to the limit of words."""
+    ends = np.cumsum([len(strip.text.split()) for strip in strips])
+    return strips[: int(np.searchsorted(ends, MAX_UNSELECTED_WORDS, side="right"))]
+
+
+class Crag:
+    """Answer from the corrected knowledge; without any, the generator answers alone and the trace says so."""
+
+    def __init__(self, corrector: Corrector, reader: Reader, variant: Variant | None = None):
+        self.corrector = corrector
+        self.reader = reader
+        self.variant = variant or Variant()
+        self.name = self.variant.name
+
+    def answer(self, questions: list[Question]) -> list[Answer]:
+        knowledge = self.corrector.correct(questions, self.variant)
+        texts = self.reader.read(questions, [known.text for known in knowledge])
+        return [
+            Answer(q.id, text, tuple(dict.fromkeys(strip.source for strip in known.strips)), known.trace)
+            for q, known, text in zip(questions, knowledge, texts, strict=True)
+        ]
 
 
 def score_hits(questions: list[Question], retrieved: list[list[Hit]], evaluator: Evaluator) -> list[list[float]]:

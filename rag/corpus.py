@@ -104,9 +104,10 @@ def load_collection(path: Path) -> list[Passage]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a JSON-lines file. Split at newlines alone: other separators may stand inside a string."""
+    """The lines of a file of rows that are not blank. Split at newlines alone: other separators may stand inside a
+    string, and a bare carriage return, which Python's text mode takes for a newline, must not shift the rows."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise RagError(f"cannot read {path}: {error}") from error
     return [line for line in text.split("\n") if line.strip()]

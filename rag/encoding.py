@@ -56,3 +56,9 @@ def model_identity(model: str) -> str:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     facts = (f"{path.relative_to(folder)} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files)
     return f"{folder.resolve().name}-{texts_digest(*facts)}"
+
+
+def file_digest(path: Path) -> str:
+    """A short content hash of a file; for files of some megabytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]

@@ -42,16 +42,3 @@ def recall_curves(table: pd.DataFrame) -> Figure:
     axes.set(xlabel="k", ylabel="recall@k", ylim=(None, 1.0), xticks=sorted(table["k"].unique()))
     axes.legend(frameon=False)
     return figure
-
-
-def system_bars(summary: pd.DataFrame, metric: str) -> Figure:
-    """One bar a system with its 95 % interval: columns system, metric, value, ci_low, ci_high."""
-    rows = summary[summary["metric"] == metric]
-    figure, axes = plt.subplots()
-    errors = [rows["value"] - rows["ci_low"], rows["ci_high"] - rows["value"]]
-    axes.bar(rows["system"], rows["value"], yerr=errors, capsize=4, width=0.6)
-    for place, value in enumerate(rows["value"]):
-        axes.text(place, 0.02, f"{value:.3f}", ha="center", color="white")
-    axes.set(ylabel=metric.replace("_", " "), ylim=(0, 1))
-    axes.grid(axis="x", visible=False)
-    return figure

@@ -1,16 +1,25 @@
 """Language models behind one protocol: local ones through transformers, any other through an OpenAI-compatible server."""
 
+import json
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol
+
+import numpy as np
 
 from rag import assets
 from rag.cache import Cache
-from rag.encoding import model_identity
+from rag.encoding import file_digest, model_identity
 from rag.errors import RagError
 from rag.types import Completion
+
+ADAPTER_TOKENS = "tokens.json"
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+TOP_LOGPROBS = 20
 
 
 class Generator(Protocol):
@@ -21,28 +30,35 @@ class Generator(Protocol):
     def generate(self, prompts: list[str]) -> Sequence[Completion]:
         """One completion a prompt, in order."""
 
+    def next_word_probabilities(self, prompts: list[str], words: Sequence[str]) -> np.ndarray:
+        """The probability that each of the words comes next, in any case, shape (len(prompts), len(words)).
 
-class LocalGenerator:
+        A row sums to less than 1 by what the model gives to all other words.
+        """
+
+
+class LanguageModel:
     """A causal LM run by transformers: a folder or a hub name; without one, the embedded SmolLM2-135M-Instruct.
 
-    Prompts are wrapped in the model's chat template where it has one. Decoding is greedy and stops at the end token, at
-    a newline or after `max_new_tokens`. Weights are float32 on a CPU: bfloat16 is several times slower there, and dynamic
-    int8, though 1.6 times faster, makes a completion depend on its neighbours in the batch (from batches of one to
-    batches of eight 16 of 16 completions changed; none did in float32).
+    `adapter` is a folder of LoRA weights (safetensors), merged into the model on loading. Weights are float32 on a CPU: bfloat16
+    is several times slower there, and dynamic int8, though 1.6 times faster, makes a completion depend on its neighbours in
+    the batch (from batches of one to batches of eight 16 of 16 completions changed; none did in float32).
     """
 
-    def __init__(
-        self, model: str | None = None, max_new_tokens: int = 24, batch_size: int = 8, revision: str | None = None
-    ):
+    def __init__(self, model: str | None = None, revision: str | None = None, adapter: Path | None = None):
         self.model = model
         self.revision = revision
-        self.max_new_tokens = max_new_tokens
-        self.batch_size = batch_size
+        self.adapter = adapter
         name = model_identity(model) if model else f"{assets.GENERATOR.name}-float32"
-        self.identity = {"model": name, "revision": revision, "max_new_tokens": max_new_tokens, "stop": "newline"}
+        self.identity = {"model": name, "revision": revision}
+        if adapter and not (adapter / ADAPTER_WEIGHTS).is_file():
+            raise RagError(f"there is no adapter in {adapter}: check it out again, or make it by make train")
+        if adapter:
+            self.identity["adapter"] = file_digest(adapter / ADAPTER_WEIGHTS)
 
     @cached_property
-    def _loaded(self):
+    def loaded(self):
+        """The tokenizer (padding on the left) and the model, on the GPU where there is one."""
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -58,50 +74,115 @@ class LocalGenerator:
             raise RagError(
                 f"cannot load generator {source!r} ({reason}): name a model folder, or a hub model where there is a hub"
             ) from error
+        if self.adapter:
+            from peft import PeftModel
+
+            # The rows of the new tokens come with the adapter.
+            tokenizer.add_tokens(json.loads((self.adapter / ADAPTER_TOKENS).read_text()), special_tokens=True)
+            model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+            model = PeftModel.from_pretrained(model, self.adapter).merge_and_unload()
         if tokenizer.pad_token is None:
             tokenizer.pad_token = tokenizer.eos_token
         return tokenizer, model.to("cuda" if gpu else "cpu").eval()
 
-    def generate(self, prompts: list[str]) -> list[Completion]:
-        tokenizer, model = self._loaded
-        texts = [self._wrap(prompt) for prompt in prompts]
-        lengths = [len(ids) for ids in tokenizer(texts, add_special_tokens=False)["input_ids"]] if texts else []
-        limit = model.config.max_position_embeddings - self.max_new_tokens
-        if lengths and max(lengths) > limit:
-            raise RagError(f"a prompt has {max(lengths)} tokens, {self.identity['model']} takes {limit}: lower top_k")
-        order = sorted(range(len(texts)), key=lambda i: (-lengths[i], i))
-        completions: dict[int, Completion] = {}
-        for start in range(0, len(order), self.batch_size):
-            batch = order[start : start + self.batch_size]
-            for i, completion in zip(batch, self._generate_batch([texts[i] for i in batch]), strict=True):
-                completions[i] = Completion(completion[0], lengths[i], completion[1])
-        return [completions[i] for i in range(len(texts))]
+    def plain(self, prompt: str) -> str:
+        """The prompt behind what the tokenizer puts before every text: `<s>` for Llama, nothing for many models."""
+        tokenizer = self.loaded[0]
+        return tokenizer.decode(tokenizer("")["input_ids"]) + prompt
 
-    def _wrap(self, prompt: str) -> str:
-        tokenizer = self._loaded[0]
+    def chat(self, prompt: str) -> str:
+        """The prompt in the model's chat template, where it has one."""
+        tokenizer = self.loaded[0]
         if tokenizer.chat_template is None:
-            return prompt
+            return self.plain(prompt)
         message = [{"role": "user", "content": prompt}]
         return tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
 
-    def _generate_batch(self, texts: list[str]) -> list[tuple[str, int]]:
+    def batches(self, texts: list[str], batch_size: int, new_tokens: int) -> Iterator[tuple[list[int], Any]]:
+        """Indices and padded inputs of batches, longest texts first.
+
+        Raises `RagError` for a text that leaves no room for `new_tokens` more: cut, it would be answered wrongly.
+        """
+        tokenizer, model = self.loaded
+        lengths = [len(ids) for ids in tokenizer(texts, add_special_tokens=False)["input_ids"]] if texts else []
+        limit = model.config.max_position_embeddings - new_tokens
+        if lengths and max(lengths) > limit:
+            raise RagError(f"a prompt has {max(lengths)} tokens, {self.identity['model']} takes {limit}: lower top_k")
+        order = sorted(range(len(texts)), key=lambda i: (-lengths[i], i))
+        for start in range(0, len(order), batch_size):
+            batch = order[start : start + batch_size]
+            own = [texts[i] for i in batch]
+            yield batch, tokenizer(own, return_tensors="pt", padding=True, add_special_tokens=False).to(model.device)
+
+
+class LocalGenerator:
+    """Greedy completions of a `LanguageModel` in its chat template, up to the end token, a newline or `max_new_tokens`."""
+
+    def __init__(self, lm: LanguageModel, max_new_tokens: int = 24, batch_size: int = 8):
+        self.lm = lm
+        self.max_new_tokens = max_new_tokens
+        self.batch_size = batch_size
+        self.identity = {**lm.identity, "max_new_tokens": max_new_tokens, "stop": "newline"}
+
+    def generate(self, prompts: list[str]) -> list[Completion]:
         import torch
 
-        tokenizer, model = self._loaded
-        inputs = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False).to(model.device)
-        with torch.inference_mode():
-            output = model.generate(
-                **inputs,
-                max_new_tokens=self.max_new_tokens,
-                do_sample=False,
-                stop_strings=["\n"],
-                tokenizer=tokenizer,
-                pad_token_id=tokenizer.pad_token_id,
-            )
-        new = output[:, inputs["input_ids"].shape[1] :]
-        texts = tokenizer.batch_decode(new, skip_special_tokens=True)
-        sizes = (new != tokenizer.pad_token_id).sum(dim=1).tolist()
-        return [(text.strip(), size) for text, size in zip(texts, sizes, strict=True)]
+        tokenizer, model = self.lm.loaded
+        completions: dict[int, Completion] = {}
+        texts = [self.lm.chat(prompt) for prompt in prompts]
+        for batch, inputs in self.lm.batches(texts, self.batch_size, self.max_new_tokens):
+            with torch.inference_mode():
+                output = model.generate(
+                    **inputs,
+                    max_new_tokens=self.max_new_tokens,
+                    do_sample=False,
+                    stop_strings=["\n"],
+                    tokenizer=tokenizer,
+                    pad_token_id=tokenizer.pad_token_id,
+                )
+            new = output[:, inputs["input_ids"].shape[1] :]
+            sizes = (new != tokenizer.pad_token_id).sum(dim=1).tolist()
+            asked = inputs["attention_mask"].sum(dim=1).tolist()
+            for i, text, *size in zip(
+                batch, tokenizer.batch_decode(new, skip_special_tokens=True), asked, sizes, strict=True
+            ):
+                completions[i] = Completion(text.strip(), *size)
+        return [completions[i] for i in range(len(prompts))]
+
+    def next_word_probabilities(self, prompts: list[str], words: Sequence[str]) -> np.ndarray:
+        import torch
+
+        tokenizer, model = self.lm.loaded
+        ids = [word_tokens(tokenizer, word) for word in words]
+        found = np.zeros((len(prompts), len(words)))
+        texts = [self.lm.chat(prompt) for prompt in prompts]
+        for batch, inputs in self.lm.batches(texts, self.batch_size, 1):
+            # generate() derives positions from the padding, which a plain forward pass does not.
+            with torch.inference_mode():
+                output = model.generate(
+                    **inputs,
+                    max_new_tokens=1,
+                    do_sample=False,
+                    output_logits=True,
+                    return_dict_in_generate=True,
+                    pad_token_id=tokenizer.pad_token_id,
+                )
+            chances = output.logits[0].float().softmax(dim=-1).cpu().numpy()
+            found[batch] = np.stack([chances[:, own].sum(axis=1) for own in ids], axis=1)
+        return found
+
+
+def word_tokens(tokenizer, word: str) -> list[int]:
+    """The tokens that are this whole word, in lower case, capitalised or in capitals, with or without a blank before.
+
+    A form of several tokens is left out: its first one begins other words too ("n" would count "never" as "no"). Raises
+    `RagError` where none is left.
+    """
+    forms = [f"{blank}{form}" for blank in ("", " ") for form in (word.lower(), word.capitalize(), word.upper())]
+    encoded = [tokenizer.encode(form, add_special_tokens=False) for form in forms]
+    if not (whole := sorted({ids[0] for ids in encoded if len(ids) == 1})):
+        raise RagError(f"the word {word!r} is no single token of {tokenizer.name_or_path}: its likelihood needs one")
+    return whole
 
 
 class OpenAIGenerator:
@@ -138,31 +219,51 @@ class OpenAIGenerator:
         return OpenAI(base_url=self.base_url, api_key=key, timeout=self.timeout_s, max_retries=3)
 
     def generate(self, prompts: list[str]) -> list[Completion]:
+        return self._each(self._complete, prompts)
+
+    def next_word_probabilities(self, prompts: list[str], words: Sequence[str]) -> np.ndarray:
+        def ask(prompt: str) -> list[float]:
+            reply = self._ask(prompt, max_tokens=1, logprobs=True, top_logprobs=TOP_LOGPROBS)
+            logprobs = reply.choices[0].logprobs
+            top = logprobs.content[0].top_logprobs if logprobs and logprobs.content else None
+            if not top:
+                raise RagError(f"{self.base_url} sends no logprobs: judging by likelihood needs a server that does")
+            chance = [(entry.token.strip().lower(), math.exp(entry.logprob)) for entry in top]
+            return [sum(p for token, p in chance if token == word.lower()) for word in words]
+
+        return np.array(self._each(ask, prompts)).reshape(len(prompts), len(words))
+
+    def _each(self, ask: Callable[[str], Any], prompts: list[str]) -> list[Any]:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(self.workers) as pool:
-            return list(pool.map(self._ask, prompts))
+            return list(pool.map(ask, prompts))
 
-    def _ask(self, prompt: str) -> Completion:
+    def _complete(self, prompt: str) -> Completion:
+        reply = self._ask(prompt, max_tokens=self.max_new_tokens, stop=["\n"])
+        text = (reply.choices[0].message.content or "").strip()
+        if not text:
+            raise RagError(f"{self.base_url} sent a reply without text for model {self.identity['model']!r}")
+        usage = reply.usage
+        return Completion(text, usage.prompt_tokens if usage else 0, usage.completion_tokens if usage else 0)
+
+    def _ask(self, prompt: str, **settings: Any):
         from openai import OpenAIError
 
         try:
             reply = self._client.chat.completions.create(
                 model=self.identity["model"],
                 messages=[{"role": "user", "content": prompt}],
-                max_tokens=self.max_new_tokens,
                 temperature=0,
                 seed=self.seed,
-                stop=["\n"],
+                **settings,
             )
         except OpenAIError as error:
             raise RagError(f"{self.base_url} did not answer ({error}): check the server and its model") from error
         # An error body under status 200 parses into a reply without choices.
-        if not reply.choices or not (reply.choices[0].message.content or "").strip():
+        if not reply.choices:
             raise RagError(f"{self.base_url} sent a reply without text for model {self.identity['model']!r}")
-        usage = reply.usage
-        text = reply.choices[0].message.content.strip()
-        return Completion(text, usage.prompt_tokens if usage else 0, usage.completion_tokens if usage else 0)
+        return reply
 
 
 class CachedGenerator:
@@ -179,3 +280,10 @@ class CachedGenerator:
 
         stage = {"stage": "generate", **self.identity}
         return [Completion(**value) for value in self.cache.map(stage, prompts, compute)]
+
+    def next_word_probabilities(self, prompts: list[str], words: Sequence[str]) -> np.ndarray:
+        def compute(missing: list[str]) -> list[list[float]]:
+            return self.generator.next_word_probabilities(missing, words).tolist()
+
+        stage = {"stage": "next word", **self.identity, "words": list(words)}
+        return np.array(self.cache.map(stage, prompts, compute)).reshape(len(prompts), len(words))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
+ADAPTERS = ROOT / "data" / "adapters"
 RESULTS = ROOT / "data" / "results"
 FIGURES = ROOT / "figures"
 BUILD = ROOT / "build"

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from rag.errors import RagError
 from rag.paths import PROFILES, ROOT
+from rag.types import Task
 
 
 class Settings(BaseModel):
@@ -16,13 +17,48 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class QuestionSettings(Settings):
-    """How many questions of each split; `source` is a JSON-lines file or `hub:<data set>` for the test questions."""
+class TaskSettings(Settings):
+    """How many questions of a task in each split, and how long an answer may be. `source` is a file or
+    `hub:<owner>/<data set>[/<configuration>]` for the test questions (none: the embedded ones); see
+    `rag/datasets/published.py`."""
 
-    train: int = Field(ge=1)
     dev: int = Field(ge=1)
     test: int = Field(ge=1)
+    max_new_tokens: int = Field(ge=1)
     source: str | None = None
+
+
+class ShortAnswerSettings(TaskSettings):
+    """Short questions; those for training are the evaluator's. `page_views_below` keeps of PopQA's questions those on
+    subjects with fewer page views a month (the paper's long tail: 100)."""
+
+    train: int = Field(ge=1)
+    max_new_tokens: int = Field(24, ge=1)
+    page_views_below: int | None = Field(None, ge=1)
+
+    @model_validator(mode="after")
+    def _views_need_a_source(self):
+        if self.page_views_below and not self.source:
+            raise ValueError("page_views_below needs a source: the embedded questions have no page views")
+        return self
+
+
+class ClaimSettings(TaskSettings):
+    """Claims that are true or false."""
+
+    max_new_tokens: int = Field(16, ge=1)
+
+
+class ChoiceSettings(TaskSettings):
+    """Questions with a choice of answers."""
+
+    max_new_tokens: int = Field(24, ge=1)
+
+
+class BiographySettings(TaskSettings):
+    """Biographies."""
+
+    max_new_tokens: int = Field(96, ge=1)
 
 
 class GeneratorSettings(Settings):
@@ -31,52 +67,98 @@ class GeneratorSettings(Settings):
     model: str | None = None
     revision: str | None = None
     base_url: str | None = None
-    max_new_tokens: int = Field(24, ge=1)
-    batch_size: int = Field(8, ge=1)
+    batch_size: int = Field(16, ge=1)
+
+
+class SelfRagSettings(Settings):
+    """The language model of Self-RAG: a published one by `model`, or (none) the embedded one with the adapter below
+    `data/adapters/`. `delta` is the threshold of adaptive retrieval; of a biography it writes at most so many `segments`,
+    keeping `beam` texts."""
+
+    model: str | None = None
+    revision: str | None = None
+    batch_size: int = Field(16, ge=1)
+    delta: float = Field(0.2, ge=0, le=1)
+    segments: int = Field(4, ge=1)
+    beam: int = Field(2, ge=1)
 
 
 class EvaluatorSettings(Settings):
     """Fine-tuning of the retrieval evaluator; `model` is its start (none: the embedded MiniLM). With a `lora_rank` only
-    low-rank adapters of that rank are trained, and merged at the end; they need a higher learning rate."""
+    the head and low-rank adapters of that rank are trained, at a learning rate of their own, and merged at the end.
+    `judged_pairs` is on how many pairs language models are judged as evaluators."""
 
     model: str | None = None
     epochs: int = Field(1, ge=1)
     batch_size: int = Field(16, ge=1)
-    learning_rate: float = Field(2e-4, gt=0)
+    learning_rate: float = Field(1e-4, gt=0)
     lora_rank: int | None = Field(None, ge=1)
+    lora_learning_rate: float = Field(1e-3, gt=0)
     max_tokens: int = Field(192, ge=32)
     negatives: int = Field(2, ge=1, description="hard negatives for each training question")
+    judged_pairs: int = Field(200, ge=2)
 
 
 class WebSettings(Settings):
-    """`url` is the base address of a SearXNG; without one the local web over the embedded corpus is started at `port`
-    (fixed, so that its addresses are the same in every run; 0 takes a free one)."""
+    """`url` is the base address of a SearXNG, `engine` another search engine; without either the local web over the
+    embedded corpus is started at `port` (fixed, so that its addresses are the same in every run; 0 takes a free one).
 
-    url: str | None = None
+    `allow_private` lets pages be read from addresses that aren't public. `record` keeps all searches and pages in a
+    file, `replay` answers from one without a network; relative paths start at `web/` in the cache.
+    """
+
+    url: str | None = Field(None, pattern="^https?://")
+    engine: Literal["serper", "google", "ddgs"] | None = None
     port: int = Field(8765, ge=0, le=65535)
-    results: int = Field(5, ge=1)
+    results: int = Field(5, ge=1, le=10)
     timeout_s: float = Field(10, gt=0)
+    allow_private: bool = False
+    rewriter: Literal["rule", "generator", "none"] = "rule"
+    record: Path | None = None
+    replay: Path | None = None
+
+    @model_validator(mode="after")
+    def _no_two_webs(self):
+        for first, second in (("url", "engine"), ("record", "replay")):
+            if getattr(self, first) and getattr(self, second):
+                raise ValueError(f"{first} and {second} exclude each other: keep one")
+        return self
 
 
 class Profile(Settings):
-    """All settings of a run; `name` names its folder of results."""
+    """All settings of a run; `name` names its folder of results. Tasks beside the short answers may be left out."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
     seed: int = 0
     articles: int | None = Field(None, ge=100, description="size of a sample of the embedded encyclopedia")
     collection: Path | None = Field(None, description="the user's own passages, instead of the embedded ones")
-    questions: QuestionSettings
+    questions: ShortAnswerSettings
+    claims: ClaimSettings | None = None
+    choices: ChoiceSettings | None = None
+    biographies: BiographySettings | None = None
     retriever: Literal["bm25", "dense", "hybrid"] = "hybrid"
     encoder: str | None = None
     top_k: int = Field(5, ge=1)
     generator: GeneratorSettings = GeneratorSettings()
+    self_rag: SelfRagSettings = SelfRagSettings()
     evaluator: EvaluatorSettings = EvaluatorSettings()
     web: WebSettings = WebSettings()
     bootstrap_samples: int = Field(10_000, ge=100)
 
+    @property
+    def tasks(self) -> dict[Task, TaskSettings]:
+        """The settings of each task that the profile has."""
+        given = {
+            Task.SHORT_ANSWER: self.questions,
+            Task.CLAIM: self.claims,
+            Task.CHOICE: self.choices,
+            Task.BIOGRAPHY: self.biographies,
+        }
+        return {task: settings for task, settings in given.items() if settings}
+
     @model_validator(mode="after")
     def _paths_exist(self):
-        for path in (self.collection, self.questions.source):
+        for path in (self.collection, *(settings.source for settings in self.tasks.values())):
             if path and not str(path).startswith("hub:") and not resolve(path).is_file():
                 raise ValueError(f"{path} does not exist")
         return self

@@ -36,3 +36,20 @@ def progress(items: Sequence[Item], name: str) -> Iterator[Item]:
         for item in items:
             yield item
             shown.update()
+
+
+def training_bar(name: str):
+    """A callback for the Hugging Face trainer that shows its steps on a bar."""
+    from transformers import TrainerCallback
+
+    class Bar(TrainerCallback):
+        def on_train_begin(self, args, state, control, **_):
+            self.bar = bar(name, state.max_steps)
+
+        def on_step_end(self, args, state, control, **_):
+            self.bar.update()
+
+        def on_train_end(self, args, state, control, **_):
+            self.bar.close()
+
+    return Bar()

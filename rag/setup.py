@@ -6,14 +6,14 @@ from functools import cached_property
 from rag.cache import Cache
 from rag.corpus import in_collection, load_articles, load_collection, split_article
 from rag.datasets.embedded import build_questions
-from rag.datasets.published import load_questions
+from rag.datasets.published import HUB, load_questions
 from rag.encoding import Encoder
 from rag.errors import RagError
-from rag.generation import CachedGenerator, Generator, LocalGenerator, OpenAIGenerator
-from rag.profile import Profile, load_profile, resolve
+from rag.generation import CachedGenerator, Generator, LanguageModel, LocalGenerator, OpenAIGenerator
+from rag.profile import Profile, TaskSettings, load_profile, resolve
 from rag.progress import quiet_libraries
 from rag.retrieval import Bm25Retriever, DenseRetriever, HybridRetriever, Retriever
-from rag.types import Article, Passage, Question
+from rag.types import Article, Passage, Question, Task
 
 
 class Setup:
@@ -45,26 +45,30 @@ class Setup:
         return self.embedded_collection
 
     @cached_property
-    def all_questions(self) -> dict[str, list[Question]]:
-        """The embedded questions by split, before the profile's sample."""
+    def all_questions(self) -> dict[Task, dict[str, list[Question]]]:
+        """The embedded questions by task and split, before the profile's sample."""
         return build_questions(self.articles)
 
     @cached_property
-    def questions(self) -> dict[str, list[Question]]:
-        """The profile's questions by split. Raises `RagError` if the embedded sets are smaller than asked for."""
-        sizes = self.profile.questions
+    def questions(self) -> dict[Task, dict[str, list[Question]]]:
+        """The profile's questions by task and split."""
+        return {task: self._sample(task, settings) for task, settings in self.profile.tasks.items()}
+
+    def _sample(self, task: Task, settings: TaskSettings) -> dict[str, list[Question]]:
+        """A task's questions by split. Raises `RagError` if there are fewer than asked for."""
         chosen = {}
-        for split, wanted in {"train": sizes.train, "dev": sizes.dev, "test": sizes.test}.items():
-            if split == "test" and sizes.source:
-                source = sizes.source if sizes.source.startswith("hub:") else resolve(sizes.source)
-                chosen[split] = load_questions(source, wanted)
-                continue
-            if len(self.all_questions[split]) < wanted:
+        for split, pool in self.all_questions[task].items():
+            wanted = getattr(settings, split, len(pool))
+            have = f"{len(pool)} can be built: lower that number or raise articles"
+            if split == "test" and settings.source:
+                source = settings.source if settings.source.startswith(HUB) else resolve(settings.source)
+                pool = load_questions(source, task, wanted, getattr(settings, "page_views_below", None))
+                have = f"{settings.source} holds {len(pool)}: lower that number"
+            if len(pool) < wanted:
                 raise RagError(
-                    f"profile {self.profile.name!r} asks for {wanted} {split} questions, "
-                    f"{len(self.all_questions[split])} can be built: lower questions.{split} or raise articles"
+                    f"profile {self.profile.name!r} asks for {wanted} {split} questions of task {task}, {have}"
                 )
-            chosen[split] = self.all_questions[split][:wanted]
+            chosen[split] = pool[:wanted]
         return chosen
 
     @cached_property
@@ -89,19 +93,21 @@ class Setup:
         return make_retrievers(self.collection, self.encoder)[self.profile.retriever]
 
     @cached_property
-    def generator(self) -> Generator:
+    def _language_model(self) -> LanguageModel:
+        return LanguageModel(self.profile.generator.model, self.profile.generator.revision)
+
+    def generator(self, task: Task = Task.SHORT_ANSWER) -> Generator:
+        """The generator, with the length of answers that the task takes."""
+        return CachedGenerator(self.uncached_generator(self.profile.tasks[task].max_new_tokens), self.cache)
+
+    def uncached_generator(self, max_new_tokens: int) -> Generator:
+        """The generator for any length, for use behind another cache."""
         settings = self.profile.generator
-        if settings.base_url:
-            if not settings.model:
-                raise RagError(f"profile {self.profile.name!r}: generator.base_url needs generator.model beside it")
-            generator = OpenAIGenerator(
-                settings.base_url, settings.model, settings.max_new_tokens, seed=self.profile.seed
-            )
-        else:
-            generator = LocalGenerator(
-                settings.model, settings.max_new_tokens, settings.batch_size, revision=settings.revision
-            )
-        return CachedGenerator(generator, self.cache)
+        if not settings.base_url:
+            return LocalGenerator(self._language_model, max_new_tokens, settings.batch_size)
+        if not settings.model:
+            raise RagError(f"profile {self.profile.name!r}: generator.base_url needs generator.model beside it")
+        return OpenAIGenerator(settings.base_url, settings.model, max_new_tokens, seed=self.profile.seed)
 
 
 def load_setup(profile: str) -> Setup:

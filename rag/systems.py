@@ -18,6 +18,24 @@ class System(Protocol):
         """One answer a question, in order."""
 
 
+class Reader(Protocol):
+    """Anything that answers questions from given knowledge."""
+
+    def read(self, questions: list[Question], knowledge: list[str]) -> list[str]:
+        """One answer a question, in order; where the knowledge is empty, from memory."""
+
+
+class GeneratorReader:
+    """A generator that is asked with the prompt of the question's task."""
+
+    def __init__(self, generator: Generator):
+        self.generator = generator
+
+    def read(self, questions: list[Question], knowledge: list[str]) -> list[str]:
+        prompts = [answer_prompt(question, known) for question, known in zip(questions, knowledge, strict=True)]
+        return [completion.text for completion in self.generator.generate(prompts)]
+
+
 def as_knowledge(passages: list[Passage]) -> str:
     """Passages as the text of a prompt, in the given order."""
     return "\n".join(titled(passage.title, passage.text) for passage in passages)
@@ -28,12 +46,12 @@ class ClosedBook:
 
     name = "closed-book"
 
-    def __init__(self, generator: Generator):
-        self.generator = generator
+    def __init__(self, reader: Reader):
+        self.reader = reader
 
     def answer(self, questions: list[Question]) -> list[Answer]:
-        completions = self.generator.generate([answer_prompt(question.text, "") for question in questions])
-        return [Answer(q.id, completion.text) for q, completion in zip(questions, completions, strict=True)]
+        texts = self.reader.read(questions, [""] * len(questions))
+        return [Answer(q.id, text) for q, text in zip(questions, texts, strict=True)]
 
 
 class StandardRag:
@@ -41,20 +59,16 @@ class StandardRag:
 
     name = "rag"
 
-    def __init__(self, retriever: Retriever, generator: Generator, top_k: int):
+    def __init__(self, retriever: Retriever, reader: Reader, top_k: int):
         self.retriever = retriever
-        self.generator = generator
+        self.reader = reader
         self.top_k = top_k
 
     def answer(self, questions: list[Question]) -> list[Answer]:
         retrieved = self.retriever.retrieve([question.text for question in questions], self.top_k)
         contexts = [[hit.passage for hit in hits] for hits in retrieved]
-        prompts = [
-            answer_prompt(question.text, as_knowledge(passages))
-            for question, passages in zip(questions, contexts, strict=True)
-        ]
-        completions = self.generator.generate(prompts)
+        texts = self.reader.read(questions, [as_knowledge(passages) for passages in contexts])
         return [
-            Answer(question.id, completion.text, tuple(passage.id for passage in passages))
-            for question, passages, completion in zip(questions, contexts, completions, strict=True)
+            Answer(question.id, text, tuple(passage.id for passage in passages))
+            for question, passages, text in zip(questions, contexts, texts, strict=True)
         ]

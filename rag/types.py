@@ -1,6 +1,8 @@
 """The values that pass between stages. All are frozen: a stage returns new ones."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from rag.errors import RagError
@@ -40,12 +42,25 @@ class Hit:
     score: float
 
 
+class Task(StrEnum):
+    """The four tasks of CRAG (§5.1): short answers (PopQA), biographies (Biography), the truth of claims (PubHealth) and
+    multiple choice (ARC-Challenge)."""
+
+    SHORT_ANSWER = "short-answer"
+    BIOGRAPHY = "biography"
+    CLAIM = "claim"
+    CHOICE = "choice"
+
+
 @dataclass(frozen=True)
 class Question:
     """A question with its gold answers (aliases of one another).
 
-    `article_id` names the article that holds the answer, where that is known; `relation` and `form` say how the
-    question was made. Raises `RagError` for a row that no system could be fairly scored on.
+    `evidence` are the strings of which a passage that settles it holds one, where they aren't the answers themselves.
+    `text` is what is retrieved for: a question, or the claim itself. The answer of a claim is "true" or "false", that of
+    a multiple choice the label of the right one; `choices` maps labels to texts. `article_id` names the article that
+    holds the answer, where that is known; `relation` and `form` say how the question was made. Raises `RagError` for
+    a row that no system could be fairly scored on.
     """
 
     id: str
@@ -54,6 +69,9 @@ class Question:
     article_id: str | None = None
     relation: str = "other"
     form: str = "title"
+    task: Task = Task.SHORT_ANSWER
+    choices: Mapping[str, str] = field(default_factory=dict)
+    evidence: tuple[str, ...] = ()
 
     def __post_init__(self):
         if not self.text.strip():
@@ -65,6 +83,10 @@ class Question:
             )
         if not self.answers or not all(answer.strip() for answer in self.answers):
             raise RagError(f"question {self.id!r} has an empty gold answer: every question needs at least one")
+        if self.task == Task.CLAIM and self.answers not in (("true",), ("false",)):
+            raise RagError(f"claim {self.id!r} is labelled {self.answers}: a claim is true or false")
+        if self.task == Task.CHOICE and (len(self.choices) < 2 or self.answers[0] not in self.choices):
+            raise RagError(f"question {self.id!r}: its answer {self.answers[0]!r} is not one of its choices")
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,43 @@ def echo():
 
 
 @pytest.fixture(scope="session")
+def tiny_llama(tmp_path_factory):
+    """A folder with a random model of a few thousand parameters and the embedded tokenizer, without a chat template."""
+    import torch
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    from rag import assets
+
+    folder = tmp_path_factory.mktemp("llama")
+    tokenizer = AutoTokenizer.from_pretrained(assets.generator_folder())
+    tokenizer.chat_template = None
+    torch.manual_seed(0)
+    size = {"hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        max_position_embeddings=512,
+        tie_word_embeddings=True,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        initializer_range=0.5,
+        **size,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def real_articles():
     """The embedded encyclopedia."""
     from rag.corpus import load_articles
 
     return load_articles()
+
+
+@pytest.fixture(scope="session")
+def real_questions(real_articles):
+    """The embedded questions by task and split."""
+    from rag.datasets.embedded import build_questions
+
+    return build_questions(real_articles)

@@ -10,6 +10,7 @@ import lxml.html
 import pytest
 from ir_measures import AP, P, ScoredDoc
 
+from crag.pairs import load_pairs
 from rag.datasets.published import load_questions
 from rag.retrieval import Bm25Retriever
 from rag.types import Passage
@@ -48,3 +49,9 @@ def test_published_question_files_load_whole(name, rows):
     questions = load_questions(FOLDER / name)
     assert len(questions) == rows
     assert len({question.id for question in questions}) == rows
+
+
+def test_labelled_popqa_pairs_load_whole():
+    pairs = load_pairs(FOLDER / "popqa" / "wiki18_pairs.jsonl")
+    assert len(pairs) == 949 and len({pair.question_id for pair in pairs}) == 350
+    assert sum(pair.label > 0 for pair in pairs) == 374

@@ -1,29 +1,36 @@
 """The real embedded model, and an OpenAI-compatible server on loopback."""
 
 import json
+import math
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
+import numpy as np
 import pytest
 
 from rag.cache import Cache
 from rag.errors import RagError
-from rag.generation import CachedGenerator, LocalGenerator, OpenAIGenerator
-from rag.prompts import answer_prompt, closed_book, open_book
+from rag.generation import CachedGenerator, LanguageModel, LocalGenerator, OpenAIGenerator, word_tokens
+from rag.prompts import answer_prompt
+from rag.types import Question, Task
 
 
 @pytest.fixture(scope="module")
 def model():
-    return LocalGenerator(max_new_tokens=10, batch_size=3)
+    return LocalGenerator(LanguageModel(), max_new_tokens=10, batch_size=3)
+
+
+def prompt(text, knowledge=""):
+    return answer_prompt(Question("q", text, ("x",)), knowledge)
 
 
 def test_completions_do_not_depend_on_the_batch(model):
     prompts = [
-        closed_book("What is the capital of France?"),
-        open_book("What colour is the harbour bell?", "Port Azure. The harbour bell is green. " * 6),
+        prompt("What is the capital of France?"),
+        prompt("What colour is the harbour bell?", "Port Azure. The harbour bell is green. " * 6),
         "Say yes.",
-        closed_book("Who wrote Hamlet?"),
+        prompt("Who wrote Hamlet?"),
     ]
     together = model.generate(prompts)
     alone = [model.generate([prompt])[0] for prompt in prompts]
@@ -42,7 +49,97 @@ def test_an_overlong_prompt_is_refused(model):
 
 def test_a_missing_model_folder_is_named(tmp_path):
     with pytest.raises(RagError, match="cannot load generator '.*nowhere'"):
-        LocalGenerator(str(tmp_path / "nowhere")).generate(["x"])
+        LocalGenerator(LanguageModel(str(tmp_path / "nowhere"))).generate(["x"])
+
+
+QUIZ = [
+    "Is Paris the capital of France? Reply with one word: yes or no.",
+    "The harbour bell of Port Azure is green. " * 4 + "Is the bell green? Reply with one word: yes or no.",
+    "Say no.",
+    "Say yes.",
+    "Name a colour.",
+]
+
+
+def test_next_words_do_not_depend_on_the_batch(model):
+    together = model.next_word_probabilities(QUIZ, ("yes", "no"))
+    alone = np.concatenate([model.next_word_probabilities([text], ("yes", "no")) for text in QUIZ])
+    assert together == pytest.approx(alone, abs=1e-5)
+    assert together.shape == (5, 2) and together.min() > 0 and together.sum(axis=1).max() < 1
+    assert model.next_word_probabilities(QUIZ, ("no", "yes")) == pytest.approx(together[:, ::-1], abs=1e-12)
+    assert model.next_word_probabilities([], ("yes", "no")).shape == (0, 2)
+
+
+def test_the_likeliest_next_word_is_the_one_that_is_written(model):
+    words = ("yes", "no", "paris", "the")
+    prompts = [
+        "Is fire cold? Answer yes or no.",
+        "Is Paris the capital of France? Reply with one word: yes or no.",
+        "What is the capital of France? Answer with one word.",
+    ]
+    written = [completion.text.split()[0].strip(",.").lower() for completion in model.generate(prompts)]
+    assert [words[best] for best in model.next_word_probabilities(prompts, words).argmax(axis=1)] == written
+    assert written == ["no", "paris", "the"]
+
+
+def test_only_whole_words_count(model):
+    tokenizer = model.lm.loaded[0]
+    found = {tokenizer.decode(token) for token in word_tokens(tokenizer, "no")}
+    assert {text.strip().lower() for text in found} == {"no"} and {"no", " no", "No", " No"} <= found
+    assert not set(word_tokens(tokenizer, "no")) & set(word_tokens(tokenizer, "not"))
+    with pytest.raises(RagError, match="the word 'antidisestablishmentarian' is no single token"):
+        model.next_word_probabilities(["x"], ("yes", "antidisestablishmentarian"))
+
+
+def test_positions_follow_the_padding(tmp_path):
+    """A model with learnt positions: padding on the left must not shift them."""
+    import torch
+    from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
+
+    from rag import assets
+
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(assets.generator_folder())
+    tokenizer.chat_template = None
+    config = GPT2Config(
+        vocab_size=len(tokenizer), n_positions=64, n_embd=16, n_layer=1, n_head=2, initializer_range=0.5
+    )
+    GPT2LMHeadModel(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    tiny = LocalGenerator(LanguageModel(str(tmp_path)), batch_size=2)
+    texts = ["one two three four five six seven", "one"]
+    together = tiny.next_word_probabilities(texts, ("yes", "no"))
+    alone = np.concatenate([tiny.next_word_probabilities([text], ("yes", "no")) for text in texts])
+    assert together == pytest.approx(alone, rel=1e-3)
+
+
+def test_plain_texts_begin_as_the_tokenizer_begins_them(tmp_path):
+    """As for Llama: `<s>` belongs before every text, but a chat template brings its own."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import WhitespaceSplit
+    from tokenizers.processors import TemplateProcessing
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    words = Tokenizer(WordLevel({"<s>": 0, "</s>": 1, "one": 2, "two": 3, "<unk>": 4}, unk_token="<unk>"))
+    words.pre_tokenizer = WhitespaceSplit()
+    words.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words, bos_token="<s>", eos_token="</s>", unk_token="<unk>", pad_token="</s>"
+    )
+    tokenizer.save_pretrained(tmp_path)
+    size = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    LlamaForCausalLM(LlamaConfig(vocab_size=5, max_position_embeddings=16, **size)).save_pretrained(tmp_path)
+    lm = LanguageModel(str(tmp_path))
+    assert lm.chat("one two") == lm.plain("one two") == "<s>one two"
+    ((_, inputs),) = lm.batches([lm.plain("one two")], 1, 1)
+    assert inputs["input_ids"].tolist() == [[0, 2, 3]]
+    lm.loaded[0].chat_template = "<s> {{ messages[0]['content'] }}"
+    assert lm.chat("one") == "<s> one"
+
+
+def test_the_embedded_model_puts_nothing_before_plain_texts(model):
+    assert model.lm.plain("one two") == "one two"
 
 
 @contextmanager
@@ -112,6 +209,69 @@ def test_a_refusing_server_is_named():
         OpenAIGenerator(url, "m").generate(["Where?"])
 
 
+def with_logprobs(*top):
+    """The reply with these (token, logprob) as the likeliest first tokens."""
+    entries = [{"token": token, "logprob": logprob, "bytes": None} for token, logprob in top]
+    first = {"token": top[0][0] if top else "x", "logprob": -0.1, "bytes": None, "top_logprobs": entries}
+    return {**REPLY, "choices": [{**REPLY["choices"][0], "logprobs": {"content": [first], "refusal": None}}]}
+
+
+def test_next_words_of_an_openai_compatible_server():
+    # " Yes" and "yes" are one word, "no." and "not" are not "no".
+    top = [(" Yes", math.log(0.5)), ("yes", math.log(0.2)), ("NO", math.log(0.1)), ("not", -3.0), ("no.", -3.0)]
+    with server(with_logprobs(*top)) as (url, seen):
+        generator = OpenAIGenerator(url, "m", seed=3)
+        chances = generator.next_word_probabilities(["Is it?", "Really?"], ("Yes", "no", "maybe"))
+        assert generator.next_word_probabilities([], ("yes", "no")).shape == (0, 2)
+    assert chances == pytest.approx(np.array([[0.7, 0.1, 0.0]] * 2))
+    body = next(body for _, body in seen if "Is it?" in str(body))
+    assert body == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Is it?"}],
+        "max_tokens": 1,
+        "temperature": 0,
+        "seed": 3,
+        "logprobs": True,
+        "top_logprobs": 20,
+    }
+
+
+@pytest.mark.parametrize(
+    "logprobs", [None, {"content": None}, {"content": []}, with_logprobs()["choices"][0]["logprobs"]]
+)
+def test_a_server_without_logprobs_is_named(logprobs):
+    reply = {**REPLY, "choices": [{**REPLY["choices"][0], "logprobs": logprobs}]}
+    with server(reply) as (url, _), pytest.raises(RagError, match="sends no logprobs"):
+        OpenAIGenerator(url, "m").next_word_probabilities(["Is it?"], ("yes", "no"))
+
+
+def test_a_server_that_ignores_logprobs_is_named():
+    with server(REPLY) as (url, _), pytest.raises(RagError, match="sends no logprobs"):
+        OpenAIGenerator(url, "m").next_word_probabilities(["Is it?"], ("yes", "no"))
+
+
+def test_cached_next_words_are_asked_once(tmp_path):
+    class Counting:
+        identity = {"model": "counting"}
+        asked = []
+
+        def next_word_probabilities(self, prompts, words):
+            self.asked += prompts
+            return np.array([[len(prompt) / 100 + len(word) / 10 for word in words] for prompt in prompts])
+
+    counting = Counting()
+    generator = CachedGenerator(counting, Cache(tmp_path / "c.sqlite"))
+    expected = np.array([[0.31, 0.21], [0.32, 0.22], [0.31, 0.21]])
+    assert generator.next_word_probabilities(["a", "bb", "a"], ("yes", "no")) == pytest.approx(expected)
+    assert sorted(counting.asked) == ["a", "bb"]
+    assert generator.next_word_probabilities(["bb"], ("yes", "no")) == pytest.approx(expected[1:2])
+    assert len(counting.asked) == 2
+    # Other words are another question, in whatever order.
+    assert generator.next_word_probabilities(["bb"], ("no", "yes")) == pytest.approx(expected[1:2, ::-1])
+    assert len(counting.asked) == 3
+    assert generator.next_word_probabilities([], ("yes", "no")).shape == (0, 2)
+
+
 def test_cached_generator_asks_once(tmp_path, echo):
     generator = CachedGenerator(echo, Cache(tmp_path / "c.sqlite"))
     assert generator.generate(["a\nb", "a\nb"])[1].text == "b"
@@ -120,8 +280,16 @@ def test_cached_generator_asks_once(tmp_path, echo):
 
 
 def test_prompts_hold_question_and_text():
-    assert "Who is it?" in closed_book("Who is it?")
-    both = open_book("Who is it?", "Some text.")
+    assert "Who is it?" in prompt("Who is it?") and "Text:" not in prompt("Who is it?")
+    both = prompt("Who is it?", "Some text.")
     assert "Some text." in both and both.endswith("Who is it?")
-    assert answer_prompt("Who?", "") == closed_book("Who?")
-    assert answer_prompt("Who?", "x") == open_book("Who?", "x")
+
+
+@pytest.mark.parametrize("knowledge", ["", "Some text."])
+def test_prompts_of_the_other_tasks(knowledge):
+    claim = answer_prompt(Question("c", "Ice floats.", ("true",), task=Task.CLAIM), knowledge)
+    assert claim.endswith("Statement: Ice floats.") and "true or false" in claim
+    choices = {"A": "Ice", "B": "Lead"}
+    choice = answer_prompt(Question("c", "What floats?", ("A",), task=Task.CHOICE, choices=choices), knowledge)
+    assert choice.endswith("Question: What floats?\nA: Ice\nB: Lead")
+    assert (knowledge in choice) and (knowledge in claim)

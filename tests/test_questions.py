@@ -1,13 +1,16 @@
 """Question rules on made-up articles, and properties of the real question sets."""
 
+import re
+from collections import Counter
+
 import pytest
 
-from rag.corpus import lead
-from rag.datasets.embedded import build_questions, facts_of
+from rag.corpus import lead, sentences
+from rag.datasets.embedded import facts_of
 from rag.datasets.facts import alias, background, clue, occupations, surname
 from rag.errors import RagError
-from rag.scoring.text import contains_answer
-from rag.types import Article, Question
+from rag.scoring.text import contains_answer, settles
+from rag.types import Article, Question, Task
 
 
 def facts(articles, article_id):
@@ -86,24 +89,114 @@ def test_short_answers_are_dropped():
     assert facts([tin], "Tin") == {}
 
 
-def test_real_question_sets(real_articles):
+def every(sets):
+    """All questions of a task."""
+    return [question for questions in sets.values() for question in questions]
+
+
+def test_the_four_tasks_share_no_article_between_splits(real_questions):
+    assert set(real_questions) == set(Task)
+    by_split = {
+        split: {question.article_id for sets in real_questions.values() for question in sets[split]}
+        for split in ("train", "dev", "test")
+    }
+    assert not by_split["train"] & by_split["test"]
+    assert not by_split["dev"] & (by_split["train"] | by_split["test"])
+    for task, sets in real_questions.items():
+        questions = every(sets)
+        assert all(question.task == task for question in questions)
+        assert len({question.id for question in questions}) == len(questions) > 400
+        share = {split: len(own) / len(questions) for split, own in sets.items()}
+        assert share == pytest.approx({"train": 0.5, "dev": 0.1, "test": 0.4}, abs=0.03)
+
+
+@pytest.mark.parametrize("task", Task)
+def test_every_prefix_is_balanced_over_relations(real_questions, task):
+    for questions in real_questions[task].values():
+        left = Counter(question.relation for question in questions)
+        taken = Counter(dict.fromkeys(left, 0))
+        for question in questions:
+            taken[question.relation] += 1
+            left[question.relation] -= 1
+            most = max(taken.values())
+            # Only a relation of which none is left may be behind.
+            assert all(taken[relation] >= most - 1 or not left[relation] for relation in taken)
+
+
+def test_short_questions_ask_for_what_their_article_states(real_articles, real_questions):
     articles = {article.id: article for article in real_articles}
-    sets = build_questions(real_articles)
-    split_articles = {split: {question.article_id for question in questions} for split, questions in sets.items()}
-    assert not split_articles["train"] & split_articles["test"]
-    assert not split_articles["dev"] & (split_articles["train"] | split_articles["test"])
-    everything = [question for questions in sets.values() for question in questions]
-    assert len({question.id for question in everything}) == len(everything) > 3000
-    assert len({question.relation for question in everything}) >= 8
-    for question in everything:
+    questions = every(real_questions[Task.SHORT_ANSWER])
+    assert len(questions) > 3000
+    for question in questions:
         article = articles[question.article_id]
         assert contains_answer(f"{lead(article)} {article.extract}", question.answers), question
         assert question.text[0].isupper() and question.text.endswith("?"), question
         assert "{" not in question.text, question
-    # Every prefix goes round the relations.
-    first = [question.relation for question in sets["test"][:16]]
+    # The first of a split goes round the relations.
+    first = [question.relation for question in real_questions[Task.SHORT_ANSWER]["test"][:16]]
     assert len(set(first)) == 16
-    assert all(len(answer) >= 4 for question in everything for answer in question.answers)
+    assert all(len(answer) >= 4 for question in questions for answer in question.answers)
+
+
+def test_half_of_the_claims_are_false_and_none_by_a_right_value(real_questions):
+    claims = every(real_questions[Task.CLAIM])
+    true = {claim.id for claim in claims if claim.answers == ("true",)}
+    # Three standard deviations of a fair draw.
+    assert len(true) / len(claims) == pytest.approx(0.5, abs=1.5 / len(claims) ** 0.5)
+    for claim in claims:
+        assert claim.text[0].isupper() and claim.text.endswith(".") and "{" not in claim.text, claim
+        assert claim.evidence and claim.relation == claim.id.split("/")[1]
+    years = 0
+    for claim in claims:
+        # What the claim states stands last, but for the words of some wordings behind it.
+        said = claim.text.removesuffix(" family of languages.").rstrip(".")
+        assert any(said.endswith(value) for value in claim.evidence) == (claim.id in true), claim
+        if claim.id not in true and (stated := re.search(r"(\d{4})$", said)):
+            years += 1
+            assert 2 <= abs(int(stated[1]) - int(claim.evidence[0])) <= 60, claim
+    assert years > 300
+
+
+def test_choices_hold_the_right_answer_once(real_questions):
+    questions = every(real_questions[Task.CHOICE])
+    for question in questions:
+        texts = list(question.choices.values())
+        assert 3 <= len(texts) <= 5
+        assert "".join(question.choices) in {word[: len(texts)] for word in ("ABCDE", "12345")}
+        right = question.choices[question.answers[0]]
+        assert right == question.evidence[0] and texts.count(right) == 1
+        # No wrong one is another name of the right one, or is held by it.
+        assert [text for text in texts if contains_answer(text, question.evidence)] == [right], question
+        assert len(set(map(str.casefold, texts))) == len(texts)
+    sizes = Counter(len(question.choices) for question in questions)
+    assert {size: count / len(questions) for size, count in sizes.items()} == pytest.approx(
+        {3: 0.1, 4: 0.8, 5: 0.1}, abs=0.03
+    )
+    assert sum("1" in question.choices for question in questions) / len(questions) == pytest.approx(0.1, abs=0.03)
+    # No place is the right one more often than another.
+    of_four = Counter(list(q.choices).index(q.answers[0]) for q in questions if len(q.choices) == 4)
+    assert {place: count / sizes[4] for place, count in of_four.items()} == pytest.approx(
+        dict.fromkeys(range(4), 0.25), abs=0.03
+    )
+
+
+def test_biographies_are_of_people_with_an_article_of_some_length(real_articles, real_questions):
+    articles = {article.id: article for article in real_articles}
+    for question in every(real_questions[Task.BIOGRAPHY]):
+        article = articles[question.article_id]
+        assert question.answers[0] in question.text and article.title.startswith(question.answers[0])
+        assert len(sentences(article.extract)) >= 4
+
+
+def test_a_text_settles_a_question_by_its_answer_or_by_the_fact_behind_it():
+    born = "Ada Stone was born in 1801."
+    assert settles(Question("s", "When was Ada Stone born?", ("1801",)), born)
+    assert not settles(Question("s", "When was Ada Stone born?", ("1802",)), born)
+    claim = Question("t", "Ada Stone was born in 1833.", ("false",), task=Task.CLAIM, evidence=("1801",))
+    assert settles(claim, born) and not settles(claim, "It is false that she was born in 1833.")
+    choices = {"A": "1833", "B": "1801"}
+    choice = Question("c", "When?", ("B",), task=Task.CHOICE, choices=choices, evidence=("1801",))
+    assert settles(choice, born) and not settles(choice, "B is a letter, 1833 a year.")
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Web search: a client for SearXNG-style search and for pages, and a local web to try it on."""
+"""Web search: engines, fetching, pages, recordings, and a local web to try them on."""

@@ -1,7 +1,6 @@
-"""How each relation is asked: several wordings, of which one is chosen by the question's id.
+"""How each relation is asked, and how it is stated. Of several wordings one is chosen by the question's id.
 
-`{x}` is a name of the subject: its title, or for a person also another name or a surname.
-`{clue}` is a description of the subject that does not name it.
+`{x}` is a name of the subject (its title, another name, a surname, what it did); `{answer}` is what a claim states.
 """
 
 WORDINGS: dict[str, tuple[str, ...]] = {
@@ -30,3 +29,23 @@ WORDINGS: dict[str, tuple[str, ...]] = {
     "language family": ("To which language family does {x} belong?", "What family of languages is {x} part of?"),
     "element": ("Which chemical element has {x}?", "What is the chemical element with {x}?"),
 }
+
+STATEMENTS: dict[str, str] = {
+    "birth year": "{x} was born in {answer}.",
+    "death year": "{x} died in {answer}.",
+    "occupation": "By profession {x} was known as {an} {answer}.",
+    "nationality": "The nationality of {x} was {answer}.",
+    "reign start": "{x} became {office} in {answer}.",
+    "author": "{x} was written by {answer}.",
+    "director": "{x} was directed by {answer}.",
+    "painter": "{x} was painted by {answer}.",
+    "composer": "{x} was composed by {answer}.",
+    "work year": "{x} is from {answer}.",
+    "title of work": "The {kind} by {maker} from {year} is called {answer}.",
+    "country": "{x} is in {answer}.",
+    "capital": "The capital of {x} is {answer}.",
+    "continent": "{x} belongs to the continent {answer}.",
+    "language family": "{x} belongs to the {answer} family of languages.",
+    "element": "The chemical element with {x} is {answer}.",
+}
+BIOGRAPHY = "Tell me a short biography of {x}."

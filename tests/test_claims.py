@@ -1,0 +1,327 @@
+"""The claims of the paper, by hand, and the experiments that make the rows that they are about, on fakes."""
+
+import json
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from fakes import QUESTIONS, TABLE, FakeWeb, MarkedEvaluator, ScriptedModel, TableRetriever, continuation, make_profile
+
+from crag import claims, experiments
+from crag.actions import Thresholds
+from crag.analysis import ablation_table, main_table, robustness_table
+from crag.calibration.data import CalibrationData
+from crag.claims import Claim, check, declines, paper_claims, verdict
+from crag.evaluator import JudgeStyle
+from crag.experiments import Bench, ablations, calibration_data, main_results, robustness
+from crag.paper import load_paper
+from rag.cache import Cache
+from rag.errors import RagError
+from rag.experiment import score_texts
+from rag.types import Completion, Question, Task
+
+CLAIM = Claim("ours > theirs", "some_rows", "accuracy", {"system": "ours"}, {"system": "theirs"}, 0.05)
+
+
+def rows(ours, theirs, shift=0):
+    return pd.DataFrame(
+        [
+            {"system": system, "question_id": f"q{i}", "accuracy": value}
+            for system, values, start in (("ours", ours, shift), ("theirs", theirs, 0))
+            for i, value in enumerate(values, start)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "effect", "said"),
+    [
+        ([1.0] * 10, [0.0] * 10, 1.0, "reproduced"),
+        ([0.0] * 10, [1.0] * 10, -1.0, "contradicted"),
+        ([1.0, 0.0] * 5, [0.0, 1.0] * 5, 0.0, "not significant"),
+        ([1.0] * 4 + [0.0] * 6, [0.0] * 10, 0.4, "not significant"),  # four wins: two of 16 exchanges, p = 1/8
+    ],
+)
+def test_verdicts_by_hand(ours, theirs, effect, said):
+    found = check(CLAIM, rows(ours, theirs), samples=2000, seed=0)
+    assert (found["claim"], found["metric"], found["paper"], found["n"]) == ("ours > theirs", "accuracy", 0.05, 10)
+    assert found["effect"] == pytest.approx(effect)
+    assert found["ci_low"] <= effect <= found["ci_high"]
+    assert found["verdict"] == said
+
+
+def test_the_p_of_four_wins():
+    found = check(CLAIM, rows([1.0] * 4 + [0.0] * 6, [0.0] * 10), samples=10_000, seed=0)
+    assert found["p"] == pytest.approx(1 / 8, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("difference", "p", "said"),
+    [
+        (0.1, 0.049, "reproduced"),
+        (-0.1, 0.049, "contradicted"),
+        (0.1, 0.05, "not significant"),
+        (math.nan, math.nan, "not significant"),
+    ],
+)
+def test_the_level_is_five_percent(difference, p, said):
+    assert verdict(difference, p) == said
+
+
+def test_rows_are_paired_by_question_and_not_by_place():
+    table = rows([1.0, 0.0, 0.0], [0.0, 1.0, 1.0])
+    shuffled = table.sample(frac=1, random_state=1)
+    assert check(CLAIM, shuffled, 500, 0) == check(CLAIM, table, 500, 0)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [rows([1.0] * 3, [0.0] * 3, shift=1), rows([1.0] * 3, [0.0] * 4), rows([1.0] * 4, [0.0] * 4).iloc[[0, 0, 4, 5]]],
+    ids=["other questions", "one more", "one twice"],
+)
+def test_different_questions_are_refused(table):
+    with pytest.raises(RagError, match="'ours > theirs' compares different questions"):
+        check(CLAIM, table, samples=100, seed=0)
+
+
+def test_rows_that_are_missing_are_named():
+    with pytest.raises(RagError, match="no rows with {'system': 'theirs'}"):
+        check(CLAIM, rows([1.0], []), samples=100, seed=0)
+
+
+def test_what_has_no_score_is_left_out():
+    nan = math.nan
+    found = check(CLAIM, rows([1.0, nan, 1.0, 0.5], [0.0, 0.0, nan, 0.0]), samples=100, seed=0)
+    assert (found["n"], found["effect"]) == (2, 0.75)
+    found = check(CLAIM, rows([nan, 1.0], [0.0, nan]), samples=100, seed=0)
+    assert found["n"] == 0 and found["verdict"] == "not significant"
+    assert all(math.isnan(found[name]) for name in ("effect", "ci_low", "ci_high", "p"))
+
+
+def test_passages_of_a_question_are_told_apart():
+    claim = Claim("a > b", "r", "right", {"evaluator": "a"}, {"evaluator": "b"}, None)
+    table = pd.DataFrame(
+        {
+            "evaluator": ["a", "a", "b", "b"],
+            "question_id": ["q"] * 4,
+            "passage_id": ["p0", "p1", "p1", "p0"],
+            "right": [1.0, 0.0, 0.0, 1.0],
+        }
+    )
+    assert check(claim, table, 100, 0)["effect"] == 0.0
+    with pytest.raises(RagError, match="different questions"):
+        check(claim, table.assign(passage_id=["p0", "p1", "p1", "p2"]), 100, 0)
+
+
+def test_a_decline_is_what_is_lost_between_the_ends():
+    table = pd.DataFrame(
+        [
+            {"system": system, "question_id": f"q{i}", "kept": kept, "accuracy": accuracy}
+            for system, levels in {
+                "flat": {1.0: [1, 0], 0.5: [0, 0], 0.0: [1, 0]},
+                "steep": {1.0: [1, 1], 0.5: [1, 0], 0.0: [0, 1]},
+                "floor": {math.nan: [0, 1]},
+            }.items()
+            for kept, values in levels.items()
+            for i, accuracy in enumerate(values)
+        ]
+    )
+    found = declines(table)
+    assert list(map(tuple, found.to_numpy().tolist())) == [
+        ("flat", "q0", 0.0),
+        ("flat", "q1", 0.0),
+        ("steep", "q0", -1.0),
+        ("steep", "q1", 0.0),
+    ]
+    flatter = Claim("flat", "r", "kept_accuracy", {"system": "flat"}, {"system": "steep"}, None)
+    assert check(flatter, found, 100, 0)["effect"] == 0.5
+
+
+def test_the_papers_effects_are_its_published_differences():
+    effects = {claim.text: claim.paper for claim in paper_claims()}
+    expected = {
+        "crag > rag on short-answer (instruct)": 0.044,  # 54.9 - 50.5
+        "crag > rag on claim (self-rag)": 0.366,  # 75.6 - 39.0
+        "self-crag > self-rag on biography (self-rag)": 0.05,  # 86.2 - 81.2
+        "self-crag > self-rag on choice (self-rag)": -0.001,  # 67.2 - 67.3: not so in the paper itself
+        "fine-tuned evaluator > llm-few-shot": 0.196,  # 84.3 - 64.7
+        "crag > crag without correct": 0.015,  # 59.8 - 58.3
+        "self-crag > self-crag without refinement": 0.096,  # 61.8 - 52.2
+        "crag > rag + web": 0.06,  # 59.8 - 53.8
+        "self-crag > self-rag + web": 0.039,  # 61.8 - 57.9
+    }
+    assert {text: effects[text] for text in expected} == pytest.approx(expected)
+    # Three comparisons on four tasks, three judges, six variants of two systems, two webs, two declines.
+    assert len(effects) == 12 + 3 + 12 + 2 + 2
+    assert effects["crag declines less than rag"] is None
+
+
+@pytest.fixture
+def bench(tmp_path):
+    """A bench on fakes: every system answers in no time."""
+
+    class Echo:
+        identity = {"model": "echo"}
+
+        def generate(self, prompts):
+            return [Completion("x", 1, 1) for _ in prompts]
+
+    profile = make_profile(questions={"train": 1, "dev": 2, "test": 4}, top_k=2)
+    articles = {"good": "g", "unsure": "u", "bad": "elsewhere", "none": "nowhere"}
+    questions = [Question(q.id, q.text, q.answers, articles[q.id]) for q in QUESTIONS]
+    splits = {"dev": questions[:2], "test": questions}
+    setup = SimpleNamespace(
+        profile=profile,
+        retriever=TableRetriever(TABLE),
+        embedded_retriever=TableRetriever(TABLE),
+        questions={Task.SHORT_ANSWER: splits},
+        all_questions={Task.SHORT_ANSWER: splits},
+        generator=lambda task: Echo(),
+        uncached_generator=lambda max_new_tokens: Echo(),
+        cache=Cache(tmp_path / "c.sqlite"),
+    )
+    model = ScriptedModel(lambda prompt: continuation("x" if "right" in prompt else "y"))
+    return Bench(
+        setup,
+        Task.SHORT_ANSWER,
+        MarkedEvaluator(),
+        Thresholds(0.5, -0.5),
+        0.0,
+        FakeWeb(),
+        model,
+        score_texts,
+    )
+
+
+def test_every_claim_finds_its_rows_in_what_the_experiments_write(bench, monkeypatch):
+    main = main_results(bench)
+    # The same systems run on every task.
+    tables = {
+        "crag_main_rows": pd.concat([main.assign(task=task.value, factscore=main["accuracy"]) for task in Task]),
+        "crag_ablation_rows": ablations(bench),
+        "crag_robustness_rows": robustness(bench),
+        "evaluator_rows": pd.DataFrame(
+            [
+                {"pairs": pairs, "evaluator": name, "question_id": "q", "passage_id": "p", "right": 1.0}
+                for pairs in ("all", "sample")
+                for name in ["fine-tuned", *(f"llm-{style}" for style in JudgeStyle)]
+            ]
+        ),
+    }
+    monkeypatch.setattr(claims, "read_table", lambda profile, name: tables[name])
+    profile = make_profile(bootstrap_samples=200)
+    found = claims.check_claims(profile)
+    assert len(found) == len(paper_claims())
+    assert found["n"].isin([1, 4]).all()
+    assert set(found["verdict"]) <= {"reproduced", "not significant", "contradicted"}
+    # A profile without a task has no claims about it.
+    fewer = claims.check_claims(profile.model_copy(update={"biographies": None, "choices": None}))
+    assert len(found) - len(fewer) == 2 * 3
+    assert not fewer["claim"].str.contains("biography|choice").any()
+
+
+def test_the_main_results_have_all_systems_of_table_1(bench):
+    rows = main_results(bench)
+    systems = rows.groupby("generator")["system"].unique().map(list).to_dict()
+    assert systems == {
+        "instruct": ["closed-book", "cove", "rag", "crag"],
+        "self-rag": ["closed-book", "rag", "crag", "self-rag", "self-crag", "self-crag, all texts"],
+    }
+    assert all(set(published) <= set(systems[name]) for name, published in load_paper()["main"].items())
+    assert rows.groupby(["generator", "system"]).size().eq(4).all()
+    # On the reflective model the evidence decides: only what holds "right" is answered with x.
+    actions = rows[rows["system"] == "self-crag"].set_index("question_id")
+    assert [json.loads(trace)["action"] for trace in actions["trace"]] == [
+        "correct",
+        "ambiguous",
+        "incorrect",
+        "incorrect",
+    ]
+    assert actions["accuracy"].to_dict() == {"good": 1.0, "unsure": 0.0, "bad": 0.0, "none": 0.0}
+
+
+@pytest.fixture
+def main_rows(bench):
+    return main_results(bench)
+
+
+def test_the_main_table_has_the_papers_numbers_at_their_rows(main_rows):
+    table = main_table(main_rows, samples=200, seed=0)
+    paper = table.set_index(["generator", "system", "metric"])["paper"]
+    assert paper["instruct", "rag", "accuracy"] == pytest.approx(0.505)
+    assert paper["instruct", "crag", "accuracy"] == pytest.approx(0.549)
+    assert paper["self-rag", "crag", "accuracy"] == pytest.approx(0.598)
+    assert paper["self-rag", "self-crag", "accuracy"] == pytest.approx(0.618)
+    assert paper.notna().sum() == 6  # four of them on one generator, two on the other
+    assert paper[:, :, "token_f1"].isna().all()
+    assert list(table.columns) == [
+        *("task", "generator", "system", "metric", "value", "ci_low", "ci_high", "n", "p", "paper")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("actions", {("crag", "without correct"): 0.583, ("self-crag", "without ambiguous"): 0.615}),
+        ("operations", {("crag", "without rewriting"): 0.562, ("self-crag", "without selection"): 0.579}),
+        ("single_action", {("crag", "only incorrect"): 0.485, ("self-crag", "only ambiguous"): 0.598}),
+        ("web", {("crag", "rag + web"): 0.538, ("self-crag", "self-rag + web"): 0.579, ("crag", "crag"): 0.598}),
+    ],
+)
+def test_the_ablations_have_the_papers_numbers_at_their_rows(bench, name, expected):
+    rows = ablations(bench)
+    table = ablation_table(rows, name, samples=200, seed=0).set_index(["family", "system"])
+    published = {(family, system) for family, own in load_paper()[name].items() for system in own}
+    assert set(table.index) == published
+    assert table.loc[list(expected), "paper"].to_dict() == pytest.approx(expected)
+    assert (table["metric"] == "accuracy").all() and (table["n"] == 4).all()
+    # p is against the whole method, which has none itself.
+    whole = [(family, family if name == "web" else "all") for family in ("crag", "self-crag")]
+    assert set(table.index[table["p"].isna()]) == set(whole)
+
+
+def test_robustness_has_a_floor_and_falls(bench):
+    table = robustness_table(robustness(bench), samples=200, seed=0)
+    floor = table[table["kept"].isna()]
+    assert floor["system"].tolist() == ["closed-book"] and floor["value"].tolist() == [0.0]
+    curves = table.dropna(subset="kept").pivot(index="kept", columns="system", values="value")
+    assert set(curves.columns) == {"rag", "crag", "self-rag", "self-crag"}
+    assert curves.index.tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
+    # Only the passage of the first question brings the answer: with it a quarter is right, without it nothing is.
+    assert curves.loc[1.0].eq(0.25).all() and curves.loc[0.0].eq(0.0).all()
+    assert table.loc[table["system"] == "rag", "p"].isna().all()
+
+
+def test_calibration_data_has_each_kind_of_knowledge_in_its_column(bench):
+    data = calibration_data(bench)
+    assert set(data) == {"dev", "test"} and isinstance(data["test"], CalibrationData)
+    test = data["test"]
+    assert test.scores == [[0.9, -0.9], [0.0], [-0.9], []]
+    assert test.relevant.tolist() == [True, True, False, False]
+    assert test.passage_scores.tolist() == [0.9, -0.9, 0.0, -0.9]
+    assert test.passage_labels.tolist() == [1.0, 1.0, 1.0, -1.0]
+    # Internal, external, both: the first question's passage brings the answer, the web never does.
+    assert test.outcomes.tolist() == [[1.0, 0.0, 1.0], *[[0.0] * 3] * 3]
+    assert len(data["dev"].scores) == 2
+
+
+def test_abstentions_count_nothing_in_calibration(bench):
+    def shy(questions, answers):
+        return [{"accuracy": math.nan if q.id == "good" else 1.0} for q in questions]
+
+    silent = experiments.Bench(**{**vars(bench), "score": shy})
+    assert calibration_data(silent)["test"].outcomes.tolist() == [[0.0] * 3, *[[1.0] * 3] * 3]
+    assert np.isfinite(calibration_data(silent)["dev"].outcomes).all()
+
+
+def test_missing_claims_are_one_line_on_the_command_line(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["claims", "nowhere"])
+    with pytest.raises(SystemExit) as caught:
+        claims.main()
+    assert caught.value.code == 1
+    assert (
+        capsys.readouterr().err
+        == "error: data/results/nowhere/claims.csv is missing: run make reproduce PROFILE=nowhere\n"
+    )
