@@ -7,7 +7,7 @@ full use where it is supported, of less where it can't be checked. `make train` 
 
 from collections.abc import Iterator
 
-from crag.pairs import label_of
+from crag.pairs import label_of, same_split
 from crag.self_rag.tokens import (
     ALL_TOKENS,
     CONTINUE,
@@ -24,7 +24,6 @@ from crag.self_rag.tokens import (
 )
 from rag.adapters import AdapterSettings, Example, train_adapter
 from rag.corpus import fraction, sentences, titled
-from rag.datasets.embedded import split_of
 from rag.generation import LanguageModel
 from rag.paths import ADAPTERS
 from rag.scoring.text import settles
@@ -148,7 +147,7 @@ def build_examples(setup: Setup, split: str, sizes: dict[Task, int]) -> list[Exa
         known = known_questions(setup, questions[:ASKED_FIRST]) if task == Task.SHORT_ANSWER else set()
         for question, found in zip(questions, retrieved, strict=True):
             own = setup.pages[question.article_id]
-            hits = [hit.passage for hit in found if split_of(hit.passage.article_id) == split]
+            hits = [hit.passage for hit in found if same_split(question, hit.passage)]
             if task == Task.BIOGRAPHY:
                 examples += biography_examples(question, own, hits)
             elif question.id in known or fraction(f"unread/{question.id}") < UNREAD:
