@@ -12,7 +12,7 @@ from crag.calibration.thresholds import best_cut
 from crag.evaluator import CachedEvaluator, Evaluator, FineTunedEvaluator
 from crag.pairs import LabelledPair, label_hits, sample_pairs
 from crag.paper import load_paper
-from crag.setup import train_judge
+from crag.setup import embedded_hits, embedded_questions, train_judge
 from crag.training import training_record
 from rag.errors import RagError
 from rag.experiment import MAIN_METRIC, summarise
@@ -29,9 +29,8 @@ SPEED_S = 5
 
 def retrieved_pairs(setup: Setup, split: str) -> list[LabelledPair]:
     """The passages that are retrieved for a split's embedded questions, labelled: what CRAG's evaluator meets."""
-    questions = setup.all_questions[Task.SHORT_ANSWER][split][: getattr(setup.profile.questions, split)]
-    retrieved = setup.embedded_retriever.retrieve([question.text for question in questions], setup.profile.top_k)
-    return [labelled for own in label_hits(questions, retrieved) for labelled in own]
+    questions = embedded_questions(setup, Task.SHORT_ANSWER, split)
+    return [labelled for own in label_hits(questions, embedded_hits(setup, questions)) for labelled in own]
 
 
 def without_cache(evaluator: Evaluator) -> Evaluator:

@@ -23,6 +23,8 @@ from crag.self_rag.decoding import ReflectiveModel
 from crag.self_rag.system import DecodingSettings, OneTextReader, ReflectiveReader, SelfCrag, SelfRag
 from crag.setup import (
     calibrate,
+    embedded_hits,
+    embedded_questions,
     fact_scorer,
     make_rewriter,
     open_web,
@@ -197,13 +199,12 @@ def calibration_data(bench: Bench) -> dict[str, CalibrationData]:
     """What threshold calibration starts from, of the embedded dev and test questions: CRAG's three kinds of knowledge are
     answered from once a question, on the generator of Self-RAG. An abstention counts 0."""
     setup, data = bench.setup, {}
-    settings = setup.profile.tasks[bench.task]
     corrector = bench.corrector(setup.embedded_retriever)
     for split in ("dev", "test"):
-        questions = setup.all_questions[bench.task][split][: getattr(settings, split)]
+        questions = embedded_questions(setup, bench.task, split)
         rows = run_systems([Crag(corrector, bench.one_text, v) for v in SINGLE_ACTIONS], questions, bench.score)
         outcomes = [own[MAIN_METRIC[bench.task]].fillna(0.0) for _, own in rows.groupby("system", sort=False)]
-        retrieved = setup.embedded_retriever.retrieve([question.text for question in questions], bench.top_k)
+        retrieved = embedded_hits(setup, questions)
         labels = [[pair.label for pair in own] for own in label_hits(questions, retrieved)]
         scores = score_hits(questions, retrieved, bench.evaluator)
         data[split] = CalibrationData(

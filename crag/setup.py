@@ -35,7 +35,7 @@ from rag.profile import EvaluatorSettings
 from rag.scoring.factscore import FactScorer, RuleSplitter, ScoreJudge
 from rag.setup import Setup, by_article
 from rag.systems import GeneratorReader
-from rag.types import Passage, Task
+from rag.types import Hit, Passage, Question, Task
 
 LORA_RANK = 16
 ENGINES = {"serper": Serper, "google": Google, "ddgs": Ddgs}
@@ -79,10 +79,20 @@ def llm_judges(setup: Setup) -> dict[str, Evaluator]:
     return {f"llm-{style}": CachedEvaluator(LlmEvaluator(generator, style), setup.cache) for style in JudgeStyle}
 
 
+def embedded_questions(setup: Setup, task: Task, split: str) -> list[Question]:
+    """The embedded questions of a task and split, as many as the profile asks for, whatever its own test questions are."""
+    return setup.all_questions[task][split][: getattr(setup.profile.tasks[task], split)]
+
+
+def embedded_hits(setup: Setup, questions: list[Question]) -> list[list[Hit]]:
+    """What the profile's kind of retriever finds for each question in the embedded collection."""
+    return setup.embedded_retriever.retrieve([question.text for question in questions], setup.profile.top_k)
+
+
 def dev_scores(setup: Setup, evaluator: Evaluator, task: Task) -> tuple[list[list[float]], list[bool]]:
     """For a task's dev questions the scores of the retrieved passages, and whether any of these is relevant."""
     questions = setup.questions[task]["dev"]
-    retrieved = setup.embedded_retriever.retrieve([question.text for question in questions], setup.profile.top_k)
+    retrieved = embedded_hits(setup, questions)
     relevant = [any(pair.label > 0 for pair in pairs) for pairs in label_hits(questions, retrieved)]
     return score_hits(questions, retrieved, evaluator), relevant
 
