@@ -136,7 +136,8 @@ def fact_scorer(setup: Setup) -> FactScorer:
 def reflective_model(setup: Setup) -> ReflectiveModel:
     """The language model of Self-RAG: the published one that the profile names, or the embedded one with its adapter."""
     settings = setup.profile.self_rag
-    lm = LanguageModel(settings.model, settings.revision, None if settings.model else ADAPTER)
+    adapter = None if settings.model else ADAPTER
+    lm = LanguageModel(settings.model, settings.revision, adapter, setup.profile.precision)
     return ReflectiveModel(lm, setup.cache, settings.batch_size)
 
 

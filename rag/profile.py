@@ -126,10 +126,15 @@ class WebSettings(Settings):
 
 
 class Profile(Settings):
-    """All settings of a run; `name` names its folder of results. Tasks beside the short answers may be left out."""
+    """All settings of a run; `name` names its folder of results. Tasks beside the short answers may be left out.
+
+    `precision` is of the language models: `native` is bfloat16 on GPUs and processors that compute in it, about twice as
+    fast, else float32. In `float32` the numbers are nearly the same on every machine.
+    """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
     seed: int = 0
+    precision: Literal["float32", "native"] = "native"
     articles: int | None = Field(None, ge=100, description="size of a sample of the embedded encyclopedia")
     collection: Path | None = Field(None, description="the user's own passages, instead of the embedded ones")
     questions: ShortAnswerSettings

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from rag.assets import ASSETS
 from rag.errors import RagError
+from rag.generation import computes_in_bfloat16
 from rag.paths import FIGURES, RESULTS, ROOT
 from rag.profile import Profile
 
@@ -100,6 +101,7 @@ def write_provenance(profile: Profile, run: dict[str, Any]) -> None:
             "cpu": cpu_model(),
             "cores": os.cpu_count(),
             "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+            "bfloat16": computes_in_bfloat16(),
         },
         "assets": {f"{asset.package}=={asset.version}": asset.sha256 for asset in ASSETS},
         "run": run,

@@ -94,7 +94,8 @@ class Setup:
 
     @cached_property
     def _language_model(self) -> LanguageModel:
-        return LanguageModel(self.profile.generator.model, self.profile.generator.revision)
+        settings = self.profile.generator
+        return LanguageModel(settings.model, settings.revision, precision=self.profile.precision)
 
     def generator(self, task: Task = Task.SHORT_ANSWER) -> Generator:
         """The generator, with the length of answers that the task takes."""

@@ -8,6 +8,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
+import torch
 
 from rag.cache import Cache
 from rag.errors import RagError
@@ -293,3 +294,13 @@ def test_prompts_of_the_other_tasks(knowledge):
     choice = answer_prompt(Question("c", "What floats?", ("A",), task=Task.CHOICE, choices=choices), knowledge)
     assert choice.endswith("Question: What floats?\nA: Ice\nB: Lead")
     assert (knowledge in choice) and (knowledge in claim)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_native_precision_is_bfloat16_only_where_the_hardware_has_it(tiny_llama, monkeypatch, native):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True, "avx512_bf16": native})
+    exact, fast = LanguageModel(str(tiny_llama)), LanguageModel(str(tiny_llama), precision="native")
+    assert exact.loaded[1].dtype == torch.float32
+    assert fast.loaded[1].dtype == (torch.bfloat16 if native else torch.float32)
+    assert (exact.identity == fast.identity) == (not native)
