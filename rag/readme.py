@@ -12,7 +12,7 @@ from rag.experiment import MAIN_METRIC
 from rag.paths import ROOT
 from rag.results import read_table, write_atomically
 
-EVIDENCE = "mini"
+EVIDENCE = "full"
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.S)
 
 
