@@ -15,7 +15,7 @@ from rag.experiment import MAIN_METRIC
 from rag.profile import Profile
 from rag.results import read_table
 from rag.scoring.significance import bootstrap_interval, paired_test
-from rag.types import Task
+from rag.types import CRAG_TASKS, Task
 
 ALPHA = 0.05
 KEYS = ("question_id", "passage_id")
@@ -36,7 +36,7 @@ class Claim:
     paper: float | None
 
 
-def paper_claims(tasks: Sequence[Task] = tuple(Task)) -> list[Claim]:
+def paper_claims(tasks: Sequence[Task] = CRAG_TASKS) -> list[Claim]:
     """The paper's claims (§5.3 to §5.6) on these tasks, with its effects on the generator of the same kind."""
     paper = load_paper()
     return [*_main_claims(paper, tasks), *_evaluator_claims(paper), *_ablation_claims(paper), *_robustness_claims()]

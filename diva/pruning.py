@@ -3,17 +3,25 @@
 import numpy as np
 
 KEEP = 5
+# Rounded so that the last bits, which vary with the shape of an encoder's batch, can't decide between passages.
+DECIMALS = 4
 
 
 def prune(interpretations: np.ndarray, passages: np.ndarray, keep: int = KEEP) -> list[int]:
     """Indices of the `keep` passages with the highest mean cosine to all interpretations, best first.
 
-    `interpretations` has shape (n, d) and `passages` (m, d); rows need not be of unit length. A passage that serves one
-    wrong interpretation scores low on the others, and one that serves none scores low on all. Equal scores keep the
-    passages' order.
+    A passage that serves one wrong interpretation scores low on the others, and one that serves none scores low on all.
+    Equal scores keep the passages' order. Shapes are those of `mean_cosines`.
     """
-    scores = _unit(passages) @ _unit(interpretations).mean(axis=0)
-    return np.argsort(-scores, kind="stable")[:keep].tolist()
+    return np.argsort(-mean_cosines(interpretations, passages), kind="stable")[:keep].tolist()
+
+
+def mean_cosines(interpretations: np.ndarray, passages: np.ndarray) -> np.ndarray:
+    """S(p) of each passage, its mean cosine to all interpretations, shape (m,), to four decimals.
+
+    `interpretations` has shape (n, d) and `passages` (m, d); rows need not be of unit length.
+    """
+    return (_unit(passages) @ _unit(interpretations).mean(axis=0)).astype(float).round(DECIMALS)
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from rag import assets
 from rag.cache import Cache
 from rag.encoding import file_digest, model_identity
 from rag.errors import RagError
-from rag.types import Completion
+from rag.types import Completion, NextWords
 
 ADAPTER_TOKENS = "tokens.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
@@ -35,6 +35,9 @@ class Generator(Protocol):
 
         A row sums to less than 1 by what the model gives to all other words.
         """
+
+    def next_words(self, prefixes: list[str], endings: list[list[str]], words: Sequence[str]) -> list[list[NextWords]]:
+        """The same for prompts that share their beginnings: each prefix before each of its own endings, in order."""
 
 
 class LanguageModel:
@@ -103,20 +106,24 @@ class LanguageModel:
         return tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
 
     def batches(self, texts: list[str], batch_size: int, new_tokens: int) -> Iterator[tuple[list[int], Any]]:
-        """Indices and padded inputs of batches, longest texts first.
-
-        Raises `RagError` for a text that leaves no room for `new_tokens` more: cut, it would be answered wrongly.
-        """
+        """Indices and padded inputs of batches, longest texts first. Raises `RagError` for a text that is too long."""
         tokenizer, model = self.loaded
-        lengths = [len(ids) for ids in tokenizer(texts, add_special_tokens=False)["input_ids"]] if texts else []
-        limit = model.config.max_position_embeddings - new_tokens
-        if lengths and max(lengths) > limit:
-            raise RagError(f"a prompt has {max(lengths)} tokens, {self.identity['model']} takes {limit}: lower top_k")
+        lengths = [len(ids) for ids in self.token_ids(texts, new_tokens)]
         order = sorted(range(len(texts)), key=lambda i: (-lengths[i], i))
         for start in range(0, len(order), batch_size):
             batch = order[start : start + batch_size]
             own = [texts[i] for i in batch]
             yield batch, tokenizer(own, return_tensors="pt", padding=True, add_special_tokens=False).to(model.device)
+
+    def token_ids(self, texts: list[str], new_tokens: int) -> list[list[int]]:
+        """The texts in tokens. Raises `RagError` for one that leaves no room for `new_tokens` more: cut, it would be
+        answered wrongly."""
+        tokenizer, model = self.loaded
+        ids = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
+        limit = model.config.max_position_embeddings - new_tokens
+        if (longest := max(map(len, ids), default=0)) > limit:
+            raise RagError(f"a prompt has {longest} tokens, {self.identity['model']} takes {limit}: lower top_k")
+        return ids
 
 
 def computes_in_bfloat16() -> bool:
@@ -185,6 +192,46 @@ class LocalGenerator:
             found[batch] = np.stack([chances[:, own].sum(axis=1) for own in ids], axis=1)
         return found
 
+    def next_words(self, prefixes: list[str], endings: list[list[str]], words: Sequence[str]) -> list[list[NextWords]]:
+        """What the prompts of a prefix share is computed once, and its keys and values are used for all of them."""
+        ids = [word_tokens(self.lm.loaded[0], word) for word in words]
+        found = []
+        for prefix, own in zip(prefixes, endings, strict=True):
+            prompts = self.lm.token_ids([self.lm.chat(prefix + ending) for ending in own], 1)
+            chances = self._next_token(prompts) if prompts else np.zeros((0, 0))
+            found.append(
+                [
+                    NextWords(tuple(float(row[tokens].sum()) for tokens in ids), len(prompt))
+                    for row, prompt in zip(chances, prompts, strict=True)
+                ]
+            )
+        return found
+
+    def _next_token(self, prompts: list[list[int]]) -> np.ndarray:
+        """The probabilities of all tokens as the next one, shape (len(prompts), vocabulary)."""
+        import torch
+
+        tokenizer, model = self.lm.loaded
+        # Of the tokens, not of the text: a token may reach over the place where an ending begins.
+        shared = min(len(os.path.commonprefix(prompts)), min(map(len, prompts)) - 1)
+        padded = tokenizer.pad({"input_ids": [ids[shared:] for ids in prompts]}, return_tensors="pt").to(model.device)
+        mask = padded["attention_mask"]
+        with torch.inference_mode():
+            past = None
+            if shared:
+                prefix = torch.tensor([prompts[0][:shared]], device=model.device)
+                past = model(prefix, use_cache=True, logits_to_keep=1).cache
+                past.batch_repeat_interleave(len(prompts))
+            output = model(
+                padded["input_ids"],
+                attention_mask=torch.cat([mask.new_ones(len(prompts), shared), mask], dim=1),
+                # The padding lies between prefix and ending and takes no position.
+                position_ids=(shared + mask.cumsum(dim=1) - 1).clamp(min=0),
+                cache=past,
+                logits_to_keep=1,
+            )
+        return output.logits[:, -1].float().softmax(dim=-1).cpu().numpy()
+
 
 def word_tokens(tokenizer, word: str) -> list[int]:
     """The tokens that are this whole word, in lower case, capitalised or in capitals, with or without a blank before.
@@ -236,16 +283,27 @@ class OpenAIGenerator:
         return self._each(self._complete, prompts)
 
     def next_word_probabilities(self, prompts: list[str], words: Sequence[str]) -> np.ndarray:
-        def ask(prompt: str) -> list[float]:
+        found = self._next_words(prompts, words)
+        return np.array([own.probabilities for own in found]).reshape(len(prompts), len(words))
+
+    def next_words(self, prefixes: list[str], endings: list[list[str]], words: Sequence[str]) -> list[list[NextWords]]:
+        """Full prompts: a server with prefix caching computes the shared beginnings once."""
+        prompts = [prefix + ending for prefix, own in zip(prefixes, endings, strict=True) for ending in own]
+        found = iter(self._next_words(prompts, words))
+        return [[next(found) for _ in own] for own in endings]
+
+    def _next_words(self, prompts: list[str], words: Sequence[str]) -> list[NextWords]:
+        def ask(prompt: str) -> NextWords:
             reply = self._ask(prompt, max_tokens=1, logprobs=True, top_logprobs=TOP_LOGPROBS)
             logprobs = reply.choices[0].logprobs
             top = logprobs.content[0].top_logprobs if logprobs and logprobs.content else None
             if not top:
                 raise RagError(f"{self.base_url} sends no logprobs: judging by likelihood needs a server that does")
             chance = [(entry.token.strip().lower(), math.exp(entry.logprob)) for entry in top]
-            return [sum(p for token, p in chance if token == word.lower()) for word in words]
+            likely = tuple(sum(p for token, p in chance if token == word.lower()) for word in words)
+            return NextWords(likely, reply.usage.prompt_tokens if reply.usage else 0)
 
-        return np.array(self._each(ask, prompts)).reshape(len(prompts), len(words))
+        return self._each(ask, prompts)
 
     def _each(self, ask: Callable[[str], Any], prompts: list[str]) -> list[Any]:
         from concurrent.futures import ThreadPoolExecutor
@@ -301,3 +359,14 @@ class CachedGenerator:
 
         stage = {"stage": "next word", **self.identity, "words": list(words)}
         return np.array(self.cache.map(stage, prompts, compute)).reshape(len(prompts), len(words))
+
+    def next_words(self, prefixes: list[str], endings: list[list[str]], words: Sequence[str]) -> list[list[NextWords]]:
+        """Kept by prefix with all its endings, so that what is shared stays together."""
+
+        def compute(missing: list[tuple[str, list[str]]]) -> list[list[dict]]:
+            found = self.generator.next_words(*map(list, zip(*missing, strict=True)), words)
+            return [[asdict(each) for each in own] for own in found]
+
+        stage = {"stage": "next words after a prefix", **self.identity, "words": list(words)}
+        kept = self.cache.map(stage, list(zip(prefixes, endings, strict=True)), compute)
+        return [[NextWords(tuple(each["probabilities"]), each["prompt_tokens"]) for each in own] for own in kept]

@@ -61,6 +61,14 @@ class BiographySettings(TaskSettings):
     max_new_tokens: int = Field(96, ge=1)
 
 
+class AmbiguousSettings(Settings):
+    """Ambiguous questions: how many, and how long an answer may be. All of the train split is for training."""
+
+    dev: int = Field(ge=1)
+    test: int = Field(ge=1)
+    max_new_tokens: int = Field(96, ge=1)
+
+
 class GeneratorSettings(Settings):
     """`model` is a folder or hub name (none: the embedded one), or with `base_url` a name at that endpoint."""
 
@@ -141,6 +149,7 @@ class Profile(Settings):
     claims: ClaimSettings | None = None
     choices: ChoiceSettings | None = None
     biographies: BiographySettings | None = None
+    ambiguous: AmbiguousSettings | None = None
     retriever: Literal["bm25", "dense", "hybrid"] = "hybrid"
     encoder: str | None = None
     top_k: int = Field(5, ge=1)
@@ -152,7 +161,7 @@ class Profile(Settings):
 
     @property
     def tasks(self) -> dict[Task, TaskSettings]:
-        """The settings of each task that the profile has."""
+        """The settings of each of CRAG's tasks that the profile has."""
         given = {
             Task.SHORT_ANSWER: self.questions,
             Task.CLAIM: self.claims,
@@ -160,6 +169,13 @@ class Profile(Settings):
             Task.BIOGRAPHY: self.biographies,
         }
         return {task: settings for task, settings in given.items() if settings}
+
+    def answer_tokens(self, task: Task) -> int:
+        """How long an answer of a task may be. Raises `RagError` if the profile hasn't got the task."""
+        given = {**self.tasks, **({Task.AMBIGUOUS: self.ambiguous} if self.ambiguous else {})}
+        if task not in given:
+            raise RagError(f"profile {self.name!r} has no questions of task {task}: give it a section for them")
+        return given[task].max_new_tokens
 
     @model_validator(mode="after")
     def _paths_exist(self):

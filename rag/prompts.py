@@ -7,12 +7,16 @@ CLOSED_BOOK = {
     Task.BIOGRAPHY: "Write a short biography in a few plain sentences.",
     Task.CLAIM: "Say whether the statement is true or false. Answer with one word: true or false.",
     Task.CHOICE: "Choose the right answer to the question. Answer with the text of one choice.",
+    Task.AMBIGUOUS: "Answer the question for every meaning that it can have: one sentence each, all on one line.",
 }
 OPEN_BOOK = {
     Task.SHORT_ANSWER: "Read the text, then answer the question with a few words taken from it, without explanation.",
     Task.BIOGRAPHY: "Read the text, then write a short biography in a few plain sentences taken from it.",
     Task.CLAIM: "Read the text, then say whether the statement is true or false. Answer with one word: true or false.",
     Task.CHOICE: "Read the text, then choose the right answer to the question. Answer with the text of one choice.",
+    Task.AMBIGUOUS: (
+        "Read the text, then answer the question for every meaning that it can have: one sentence each, all on one line."
+    ),
 }
 
 

@@ -5,6 +5,7 @@ from functools import cached_property
 
 from rag.cache import Cache
 from rag.corpus import in_collection, load_articles, load_collection, split_article
+from rag.datasets.ambiguous import build_ambiguous
 from rag.datasets.embedded import build_questions
 from rag.datasets.published import HUB, load_questions
 from rag.encoding import Encoder
@@ -25,7 +26,13 @@ class Setup:
         self.cache = Cache()
 
     @cached_property
+    def encyclopedia(self) -> list[Article]:
+        """Every embedded article."""
+        return load_articles()
+
+    @cached_property
     def articles(self) -> list[Article]:
+        """The profile's sample of the embedded articles."""
         return load_articles(self.profile.articles)
 
     @cached_property
@@ -72,6 +79,48 @@ class Setup:
         return chosen
 
     @cached_property
+    def all_ambiguous(self) -> dict[str, list[Question]]:
+        """The ambiguous questions by split, of the whole encyclopedia: in a sample few names have two bearers left."""
+        return build_ambiguous(self.encyclopedia)
+
+    @cached_property
+    def ambiguous(self) -> dict[str, list[Question]]:
+        """The profile's ambiguous questions by split: as many dev and test questions as it asks for, and all of train.
+        Raises `RagError` if there are fewer, or the profile asks for none."""
+        settings = self.profile.ambiguous
+        if settings is None:
+            raise RagError(f"profile {self.profile.name!r} has no ambiguous questions: give it a section `ambiguous`")
+        chosen = dict(self.all_ambiguous)
+        for split in ("dev", "test"):
+            pool, wanted = chosen[split], getattr(settings, split)
+            if len(pool) < wanted:
+                raise RagError(
+                    f"profile {self.profile.name!r} asks for {wanted} ambiguous {split} questions, "
+                    f"{len(pool)} can be built: lower that number"
+                )
+            chosen[split] = pool[:wanted]
+        return chosen
+
+    @cached_property
+    def ambiguous_collection(self) -> list[Passage]:
+        """What is retrieved from for ambiguous questions: the profile's articles, in CRAG's collection or not, and all that
+        the questions can mean. With some of those left out, a question would not be ambiguous any more."""
+        meant = {
+            interpretation.article_id
+            for questions in self.all_ambiguous.values()
+            for question in questions
+            for interpretation in question.interpretations
+        }
+        sampled = {article.id for article in self.articles}
+        chosen = [article for article in self.encyclopedia if article.id in meant | sampled]
+        return [passage for article in chosen for passage in split_article(article)]
+
+    @cached_property
+    def ambiguous_retrievers(self) -> dict[str, Retriever]:
+        """The three retrievers over that collection, by name."""
+        return make_retrievers(self.ambiguous_collection, self.encoder)
+
+    @cached_property
     def encoder(self) -> Encoder:
         return Encoder(self.profile.encoder)
 
@@ -99,7 +148,7 @@ class Setup:
 
     def generator(self, task: Task = Task.SHORT_ANSWER) -> Generator:
         """The generator, with the length of answers that the task takes."""
-        return CachedGenerator(self.uncached_generator(self.profile.tasks[task].max_new_tokens), self.cache)
+        return CachedGenerator(self.uncached_generator(self.profile.answer_tokens(task)), self.cache)
 
     def uncached_generator(self, max_new_tokens: int) -> Generator:
         """The generator for any length, for use behind another cache."""

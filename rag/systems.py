@@ -1,5 +1,6 @@
 """What answers questions. A system works on the whole list at once: each of its stages is one batch."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from rag.corpus import titled
@@ -36,7 +37,7 @@ class GeneratorReader:
         return [completion.text for completion in self.generator.generate(prompts)]
 
 
-def as_knowledge(passages: list[Passage]) -> str:
+def as_knowledge(passages: Sequence[Passage]) -> str:
     """Passages as the text of a prompt, in the given order."""
     return "\n".join(titled(passage.title, passage.text) for passage in passages)
 

@@ -1,8 +1,13 @@
 """What several tests need: a private cache for stage results, and small real and made-up data."""
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from rag.types import Article, Completion, Question
+
+# On a busy machine drawing examples may take long, which says nothing of the code.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 @pytest.fixture

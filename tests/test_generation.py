@@ -14,7 +14,7 @@ from rag.cache import Cache
 from rag.errors import RagError
 from rag.generation import CachedGenerator, LanguageModel, LocalGenerator, OpenAIGenerator, word_tokens
 from rag.prompts import answer_prompt
-from rag.types import Question, Task
+from rag.types import NextWords, Question, Task
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +90,79 @@ def test_only_whole_words_count(model):
     assert not set(word_tokens(tokenizer, "no")) & set(word_tokens(tokenizer, "not"))
     with pytest.raises(RagError, match="the word 'antidisestablishmentarian' is no single token"):
         model.next_word_probabilities(["x"], ("yes", "antidisestablishmentarian"))
+
+
+TEXTS = ["The harbour bell of Port Azure is green. " * 12 + "\n\nQuestion: ", "The sea is salt. ", ""]
+ENDINGS = [
+    ["Is the bell green?", "Which colour has the bell of Port Azure, and who rings it at night?", "Why"],
+    ["Is it?"],
+    [],
+]
+
+
+@pytest.fixture(scope="module", params=["llama", "gpt2"])
+def tiny(request, tiny_llama, tmp_path_factory):
+    """Models with rotary and with learnt positions."""
+    if request.param == "llama":
+        return LocalGenerator(LanguageModel(str(tiny_llama)), batch_size=2)
+    from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
+
+    folder = tmp_path_factory.mktemp("gpt2")
+    torch.manual_seed(0)
+    AutoTokenizer.from_pretrained(tiny_llama).save_pretrained(folder)
+    size = {"n_positions": 512, "n_embd": 16, "n_layer": 2, "n_head": 2, "initializer_range": 0.5}
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **size)).save_pretrained(folder)
+    return LocalGenerator(LanguageModel(str(folder)), batch_size=2)
+
+
+def test_a_shared_beginning_gives_what_whole_prompts_give(tiny):
+    found = tiny.next_words(TEXTS, ENDINGS, ("yes", "no"))
+    assert [len(own) for own in found] == [3, 1, 0]
+    prompts = [text + ending for text, own in zip(TEXTS, ENDINGS, strict=True) for ending in own]
+    whole = tiny.next_word_probabilities(prompts, ("yes", "no"))
+    flat = [own for of_text in found for own in of_text]
+    assert np.array([own.probabilities for own in flat]) == pytest.approx(whole, rel=1e-4)
+    # The model tells the prompts apart, or the agreement would mean nothing.
+    assert len({round(own.probabilities[0] * 1e6, 2) for own in flat}) == 4
+    tokenizer = tiny.lm.loaded[0]
+    assert [own.prompt_tokens for own in flat] == [len(tokenizer(prompt)["input_ids"]) for prompt in prompts]
+
+
+def test_prompts_that_share_nothing_and_equal_ones(tiny):
+    texts = ["Is it?", "Was the bell of Port Azure green?", "Was the bell of Port Azure green?"]
+    found = tiny.next_words([""], [texts], ("yes", "no"))[0]
+    assert np.array([own.probabilities for own in found]) == pytest.approx(
+        tiny.next_word_probabilities(texts, ("yes", "no")), rel=1e-4
+    )
+    assert found[1] == pytest.approx(found[2])
+    assert tiny.next_words([], [], ("yes", "no")) == []
+
+
+def test_the_beginning_is_computed_once(tiny, monkeypatch):
+    sizes = []
+    model = tiny.lm.loaded[1]
+    forward = model.forward
+    monkeypatch.setattr(model, "forward", lambda ids, **more: sizes.append(tuple(ids.shape)) or forward(ids, **more))
+    tiny.next_words(TEXTS[:1], ENDINGS[:1], ("yes", "no"))
+    prefix, endings = sizes
+    whole = [len(tiny.lm.loaded[0](TEXTS[0] + ending)["input_ids"]) for ending in ENDINGS[0]]
+    assert prefix[0] == 1 and endings[0] == 3
+    # The longest ending goes in whole behind the beginning, the others are padded to it.
+    assert prefix[1] + endings[1] == max(whole) and prefix[1] > 100
+
+
+def test_the_real_model_agrees_too_behind_its_chat_template(model):
+    texts = ["Text:\nThe bell is green. The sea is salt.\n\nYes or no?\nQuestion: "]
+    endings = [["Is the bell green?", "Is the sea sweet?"]]
+    found = model.next_words(texts, endings, ("yes", "no"))[0]
+    whole = model.next_word_probabilities([texts[0] + ending for ending in endings[0]], ("yes", "no"))
+    assert np.array([own.probabilities for own in found]) == pytest.approx(whole, abs=1e-4)
+
+
+def test_an_overlong_shared_prompt_is_refused(tiny):
+    with pytest.raises(RagError, match="lower top_k"):
+        tiny.next_words(["word " * 600], [["x"]], ("yes", "no"))
 
 
 def test_positions_follow_the_padding(tmp_path):
@@ -251,7 +324,42 @@ def test_a_server_that_ignores_logprobs_is_named():
         OpenAIGenerator(url, "m").next_word_probabilities(["Is it?"], ("yes", "no"))
 
 
-def test_cached_next_words_are_asked_once(tmp_path):
+def test_next_words_of_a_server_are_full_prompts_with_their_size():
+    with server(with_logprobs(("yes", math.log(0.5)), ("no", math.log(0.25)))) as (url, seen):
+        found = OpenAIGenerator(url, "m").next_words(
+            ["Text. ", "Other. ", "x"], [["Is it?", "Was it?"], ["Is it?"], []], ("yes", "no")
+        )
+    assert [[own.prompt_tokens for own in of_text] for of_text in found] == [[7, 7], [7], []]
+    assert found[1][0].probabilities == pytest.approx((0.5, 0.25))
+    assert sorted(body["messages"][0]["content"] for _, body in seen) == [
+        "Other. Is it?",
+        "Text. Is it?",
+        "Text. Was it?",
+    ]
+
+
+def test_cached_next_words_keep_what_is_shared_together(tmp_path):
+    class Counting:
+        identity = {"model": "counting"}
+        asked = []
+
+        def next_words(self, prefixes, endings, words):
+            self.asked.append(list(zip(prefixes, endings, strict=True)))
+            return [
+                [NextWords((len(prefix) / 100, len(end) / 100), 9) for end in own]
+                for prefix, own in zip(prefixes, endings, strict=True)
+            ]
+
+    counting = Counting()
+    generator = CachedGenerator(counting, Cache(tmp_path / "c.sqlite"))
+    first = generator.next_words(["aa", "b"], [["x", "yy"], ["x"]], ("yes", "no"))
+    assert first == [[NextWords((0.02, 0.01), 9), NextWords((0.02, 0.02), 9)], [NextWords((0.01, 0.01), 9)]]
+    assert generator.next_words(["b", "aa", "aa"], [["x"], ["x", "yy"], ["x"]], ("yes", "no"))[:2] == first[::-1]
+    assert [sorted(call) for call in counting.asked] == [[("aa", ["x", "yy"]), ("b", ["x"])], [("aa", ["x"])]]
+    assert generator.next_words([], [], ("yes", "no")) == []
+
+
+def test_cached_next_word_probabilities_are_asked_once(tmp_path):
     class Counting:
         identity = {"model": "counting"}
         asked = []

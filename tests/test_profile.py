@@ -11,7 +11,7 @@ from rag.paths import NOTEBOOKS, ROOT
 from rag.profile import load_profile, profile_names
 from rag.reproduce import check_parameters
 from rag.setup import Setup
-from rag.types import Task
+from rag.types import CRAG_TASKS, Task
 
 
 def test_the_offline_profiles_are_valid():
@@ -21,7 +21,10 @@ def test_the_offline_profiles_are_valid():
     for task, settings in full.tasks.items():
         assert settings.test > mini.tasks[task].test > smoke.tasks[task].test > 0
     assert full.questions.test >= 300
-    assert [full.tasks[task].max_new_tokens for task in Task] == [24, 96, 16, 24]
+    assert [full.tasks[task].max_new_tokens for task in CRAG_TASKS] == [24, 96, 16, 24]
+    assert [profile.ambiguous.test for profile in (full, mini, smoke)] == [150, 24, 6]
+    assert [profile.ambiguous.dev for profile in (full, mini, smoke)] == [40, 12, 4]
+    assert full.answer_tokens(Task.AMBIGUOUS) == 96 and full.answer_tokens(Task.CLAIM) == 16
 
 
 def test_the_paper_profile_names_what_it_lacks():
@@ -42,7 +45,7 @@ def test_a_profile_needs_no_more_than_the_sizes_of_its_tasks(tmp_path):
     path.write_text(SIZES)
     profile = load_profile(str(path))
     assert (profile.name, profile.top_k, profile.self_rag.delta) == ("mine", 5, 0.2)
-    assert set(profile.tasks) == set(Task)
+    assert set(profile.tasks) == set(CRAG_TASKS)
     path.write_text(SIZES.splitlines()[0])
     assert list(load_profile(str(path)).tasks) == [Task.SHORT_ANSWER]
 
@@ -56,6 +59,7 @@ def test_a_profile_needs_no_more_than_the_sizes_of_its_tasks(tmp_path):
         (SIZES.replace("choices: {dev: 1,", "choices: {train: 9, dev: 1,"), "choices.train: Extra inputs"),
         (SIZES.replace("claims: {", "claims: {source: gone.jsonl, "), "gone.jsonl does not exist"),
         (SIZES.replace("questions: {", "questions: {page_views_below: 100, "), "page_views_below needs a source"),
+        (f"{SIZES}ambiguous: {{test: 1}}", "ambiguous.dev: Field required"),
         (f"{SIZES}self_rag: {{delta: 1.5}}", "self_rag.delta: Input should be less"),
         (f"{SIZES}retriever: bm26", "retriever: Input should be"),
         (f"{SIZES}collection: none.jsonl", "none.jsonl does not exist"),

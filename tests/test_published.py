@@ -6,11 +6,11 @@ import logging
 import pytest
 import yaml
 
-from rag.datasets.published import load_questions
+from rag.datasets.published import load_document_sets, load_questions
 from rag.errors import RagError
 from rag.profile import load_profile
 from rag.setup import Setup
-from rag.types import Question, Task
+from rag.types import CRAG_TASKS, Interpretation, Question, Task
 
 
 def write_rows(tmp_path, *rows, name="questions.jsonl", end="\n"):
@@ -112,11 +112,97 @@ def test_biographies_in_both_forms(tmp_path):
     ]
 
 
+def test_ambiguous_questions_of_asqa(tmp_path):
+    row = {
+        "sample_id": "s7",
+        "question": "When was Stone born?",
+        "qa_pairs": [
+            {"question": "When was Ada Stone born?", "short_answers": ["1801", "in 1801"], "wikipage": None},
+            {"question": "When was Ben Stone born?", "short_answers": ["1900"]},
+        ],
+        "annotations": [{"long_answer": "Ada in 1801, Ben in 1900.", "knowledge": []}, {"long_answer": "It depends."}],
+    }
+    (question,) = load_questions(write_rows(tmp_path, row), Task.AMBIGUOUS)
+    assert (question.id, question.text, question.task) == ("s7", "When was Stone born?", Task.AMBIGUOUS)
+    assert question.interpretations == (
+        Interpretation("When was Ada Stone born?", ("1801", "in 1801")),
+        Interpretation("When was Ben Stone born?", ("1900",)),
+    )
+    assert question.answers == ("1801", "in 1801", "1900")
+    assert question.references == ("Ada in 1801, Ben in 1900.", "It depends.")
+
+
+def test_ambiguous_questions_of_situatedqa(tmp_path, caplog):
+    years = [("2021", ["The 12"]), ("2020", ["11", "eleven"]), ("2019", ["eleven", "11"]), ("2018", ["12"])]
+    row = {
+        "id": 7,
+        "question": "how many bridges are there",
+        "context_answer_pairs": [
+            {"edited_question": f"how many bridges are there as of {year}", "answers": answers}
+            for year, answers in years
+        ],
+    }
+    path = write_rows(tmp_path, row, {**row, "id": 8, "context_answer_pairs": []})
+    (question,) = load_questions(path, Task.AMBIGUOUS)
+    assert question.id == "7" and question.references == ()
+    assert question.interpretations == (
+        Interpretation("how many bridges are there as of 2021", ("The 12",)),
+        Interpretation("how many bridges are there as of 2020", ("11", "eleven")),
+    )
+    assert "1 rows left out: 1 without interpretations" in caplog.text
+
+
+DOCUMENTS = {
+    "question": "When was Stone born?",
+    "disambig_entity": ["Ada Stone", "Ben Stone"],
+    "gold_answers": ["1801", "1900"],
+    "wrong_answers": ["1802"],
+    "documents": [
+        {"text": "Ada Stone was born in 1802.", "type": "misinfo", "answer": "1802"},
+        {"text": "Ben Stone was born in 1900.", "type": "correct", "answer": "1900"},
+        {"text": "Log in", "type": "noise", "answer": "unknown"},
+    ],
+}
+
+
+def test_document_sets_of_ramdocs(tmp_path):
+    (own,) = load_document_sets(write_rows(tmp_path, DOCUMENTS))
+    assert own.question.interpretations == (
+        Interpretation("When was Stone born? (Ada Stone)", ("1801",)),
+        Interpretation("When was Stone born? (Ben Stone)", ("1900",)),
+    )
+    assert own.question.id == "1" and own.question.answers == ("1801", "1900")
+    assert [(p.id, p.text) for p in own.passages][1:] == [("1#1", "Ben Stone was born in 1900."), ("1#2", "Log in")]
+    assert own.kinds == ("misinfo", "correct", "noise")
+    assert own.wrong_answers == ("1802",)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"documents": []}, "row 2: a row of RAMDocs needs question, documents, .*documents are of the types"),
+        ({"documents": [{"text": "x", "type": "odd"}]}, "row 2: a row of RAMDocs .*correct, misinfo, noise"),
+        ({"documents": [{"type": "noise"}]}, r"row 2: a row of RAMDocs .*KeyError\('text'\)"),
+        ({"wrong_answers": "1802"}, "row 2: .*wrong_answers must be a list of strings"),
+        ({"gold_answers": ["1801"]}, "row 2: a row of RAMDocs needs"),
+        (
+            {"gold_answers": ["1801", " "]},
+            r"row 2: interpretation 'When was Stone born\? \(Ben Stone\)' has an empty gold",
+        ),
+    ],
+)
+def test_bad_document_sets_are_named(tmp_path, change, says):
+    with pytest.raises(RagError, match=says) as caught:
+        load_document_sets(write_rows(tmp_path, DOCUMENTS, {**DOCUMENTS, **change}))
+    assert "\n" not in str(caught.value)
+
+
 GOOD = {
     Task.SHORT_ANSWER: {"question": "Where?", "answers": ["A"]},
     Task.CLAIM: {"claim": "Dye is blue.", "label": "true"},
     Task.CHOICE: {"question": "Which?", "choices": {"A": "tin", "B": "ice"}, "answer": "A"},
     Task.BIOGRAPHY: {"entity": "Ada Stone"},
+    Task.AMBIGUOUS: {"question": "Who?", "qa_pairs": [{"question": "Who is Ada?", "short_answers": ["A"]}]},
 }
 
 
@@ -151,6 +237,23 @@ GOOD = {
         (Task.BIOGRAPHY, {"name": "Ben"}, "row 2: a row of task biography needs entity"),
         (Task.BIOGRAPHY, {"entity": "  "}, "row 2: .*the entity has no name"),
         (Task.BIOGRAPHY, {"topic": "Ada  Stone"}, "row 2: question id 'Ada Stone' occurs twice"),
+        (Task.AMBIGUOUS, {"question": "Who?"}, "row 2: a row of task ambiguous needs question and its interpretations"),
+        (Task.AMBIGUOUS, {"question": "Who?", "qa_pairs": []}, "row 2: question '2' has an empty gold answer"),
+        (
+            Task.AMBIGUOUS,
+            {"question": "Who?", "qa_pairs": [{"question": "Who is Ada?", "short_answers": []}]},
+            r"row 2: interpretation 'Who is Ada\?' has an empty gold answer",
+        ),
+        (
+            Task.AMBIGUOUS,
+            {"question": "Who?", "qa_pairs": [{"question": " ", "short_answers": ["A"]}]},
+            "row 2: an interpretation .* has no text",
+        ),
+        (
+            Task.AMBIGUOUS,
+            {"question": "Who?", "qa_pairs": [{"question": "Who is Ada?", "short_answers": "A"}]},
+            "row 2: .*short_answers must be a list of strings",
+        ),
     ],
 )
 def test_bad_rows_are_named(tmp_path, task, row, says):
@@ -223,7 +326,7 @@ def make_setup(tmp_path, **questions):
     path.write_text(yaml.safe_dump(settings))
     setup = Setup(load_profile(str(path)))
     embedded = {split: [Question(split, "Where?", ("A",))] for split in ("train", "dev", "test")}
-    setup.all_questions = dict.fromkeys(Task, embedded)
+    setup.all_questions = dict.fromkeys(CRAG_TASKS, embedded)
     return setup
 
 

@@ -52,6 +52,11 @@ class Fact:
     names: dict[str, str]
     fields: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def clear(self) -> str:
+        """The name that leaves no doubt, of the facts behind ambiguous questions."""
+        return self.names["clear"]
+
 
 def plain_title(article: Article) -> str:
     """The title without what only tells it apart: "Psycho (1960 film)" is "Psycho", "Tripoli, Libya" is "Tripoli"."""

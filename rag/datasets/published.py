@@ -6,8 +6,12 @@
 | claims | `claim` or `question`, `label` or `answers` (one of them): true or false, in any case | PubHealth |
 | choices | `question`, `choices` (`{label: text}` or `{"text": […], "label": […]}`), `answer` or `answerKey` | ARC-Challenge |
 | biographies | `entity` or `topic`; in a `.txt` file each line is an entity | FActScore |
+| ambiguous questions | `question`, `qa_pairs` (`question`, `short_answers`), `annotations` (`long_answer`) | ASQA |
+| | `question`, `context_answer_pairs` (`edited_question`, `answers`) | SituatedQA |
+| | `question`, `disambig_entity`, `gold_answers` (one each), `documents`, `wrong_answers` | RAMDocs |
 
-Rows are told apart by `id` (`claim_id`, `index`; an entity is its own) and, only where they have none, by their number.
+Rows are told apart by `id` (`claim_id`, `index`, `sample_id`; an entity is its own) and, only where they have none, by
+their number.
 Published questions name no article: `article_id` is the embedded encyclopedia's.
 """
 
@@ -15,17 +19,20 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rag.corpus import read_lines
 from rag.datasets.wording import BIOGRAPHY
 from rag.errors import RagError
-from rag.types import Question, Task
+from rag.scoring.text import normalise
+from rag.types import Interpretation, Passage, Question, Task, all_answers
 
 HUB = "hub:"
 HUB_SPLIT = "test"
-ID_COLUMNS = ("id", "claim_id", "index")
+ID_COLUMNS = ("id", "claim_id", "index", "sample_id")
 # PubHealth's other labels: such claims are neither true nor false, and CRAG's 987 test claims leave them out.
 UNDECIDED = ("mixture", "unproven")
 NEEDED = {
@@ -33,10 +40,24 @@ NEEDED = {
     Task.CLAIM: "claim and label (true or false)",
     Task.CHOICE: "question, choices and answer",
     Task.BIOGRAPHY: "entity",
+    Task.AMBIGUOUS: "question and its interpretations, each with answers",
 }
+
+DOCUMENT_KINDS = ("correct", "misinfo", "noise")
 
 log = logging.getLogger(__name__)
 Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class DocumentSet:
+    """A question with the documents to answer it from (RAMDocs). `kinds` says of each document whether it is "correct",
+    "misinfo" (it says one of the `wrong_answers`) or "noise"."""
+
+    question: Question
+    passages: tuple[Passage, ...]
+    kinds: tuple[str, ...]
+    wrong_answers: tuple[str, ...]
 
 
 def load_questions(
@@ -54,15 +75,11 @@ def load_questions(
         if limit is not None and len(questions) == limit:
             break
         where = f"{source}, row {number}"
-        try:
+        with _named(where, f"a row of task {task} needs {NEEDED[task]}"):
             if reason := _left_out(row, task, page_views_below):
                 left_out[reason] += 1
                 continue
             question = PARSERS[task](row, str(number))
-        except RagError as error:
-            raise RagError(f"{where}: {error}") from error
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise RagError(f"{where}: a row of task {task} needs {NEEDED[task]} ({error!r})") from error
         if question.id in questions:
             raise RagError(f"{where}: question id {question.id!r} occurs twice: ids must be unique")
         questions[question.id] = question
@@ -74,6 +91,17 @@ def load_questions(
     return list(questions.values())
 
 
+@contextmanager
+def _named(where: str, needed: str) -> Iterator[None]:
+    """Errors of a row as a `RagError` that names it."""
+    try:
+        yield
+    except RagError as error:
+        raise RagError(f"{where}: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RagError(f"{where}: {needed} ({error!r})") from error
+
+
 def _left_out(row: Row, task: Task, page_views_below: int | None) -> str | None:
     """Why a sound row is not asked, if so."""
     if task == Task.CLAIM and "label" in row:
@@ -81,6 +109,8 @@ def _left_out(row: Row, task: Task, page_views_below: int | None) -> str | None:
             return "unlabelled"
         if (label := str(row["label"]).strip().lower()) in UNDECIDED:
             return label
+    if task == Task.AMBIGUOUS and row.get("context_answer_pairs") == []:
+        return "without interpretations"
     if page_views_below is not None and row["s_pop"] >= page_views_below:
         return f"with {page_views_below} or more page views"
     return None
@@ -130,11 +160,52 @@ def parse_biography(row: Row, _: str) -> Question:
     return Question(_id(row, entity), text, (entity,), None, "biography", "published", Task.BIOGRAPHY)
 
 
+def parse_ambiguous(row: Row, number: str) -> Question:
+    """An ambiguous question. Interpretations with equal answers, such as SituatedQA's of several years, are one."""
+    if "qa_pairs" in row:
+        pairs = [(_text(pair, "question"), _strings(pair, "short_answers")) for pair in row["qa_pairs"]]
+    elif "context_answer_pairs" in row:
+        dated = [(_text(pair, "edited_question"), _strings(pair, "answers")) for pair in row["context_answer_pairs"]]
+        by_answers: dict[frozenset[str], tuple[str, tuple[str, ...]]] = {}
+        for text, answers in dated:
+            by_answers.setdefault(frozenset(map(normalise, answers)), (text, answers))
+        pairs = list(by_answers.values())
+    else:
+        named = zip(_strings(row, "disambig_entity"), _strings(row, "gold_answers"), strict=True)
+        pairs = [(f"{_text(row, 'question')} ({entity})", (answer,)) for entity, answer in named]
+    interpretations = tuple(Interpretation(text, answers) for text, answers in pairs)
+    return Question(
+        _id(row, number),
+        _text(row, "ambiguous_question", "question"),
+        all_answers(interpretations),
+        form="published",
+        task=Task.AMBIGUOUS,
+        interpretations=interpretations,
+        references=tuple(_text(annotation, "long_answer") for annotation in row.get("annotations", [])),
+    )
+
+
+def load_document_sets(path: Path) -> list[DocumentSet]:
+    """The rows of a RAMDocs file, in order. Raises `RagError` that names the row for one that doesn't fit."""
+    sets = []
+    for number, row in enumerate(_file_rows(path), start=1):
+        with _named(f"{path}, row {number}", "a row of RAMDocs needs question, documents, gold_answers, wrong_answers"):
+            question, documents = parse_ambiguous(row, str(number)), row["documents"]
+            kinds = tuple(_text(document, "type") for document in documents)
+            if not kinds or not set(kinds) <= set(DOCUMENT_KINDS):
+                raise ValueError(f"documents are of the types {', '.join(DOCUMENT_KINDS)}")
+            texts = [_text(document, "text") for document in documents]
+            passages = tuple(Passage(f"{question.id}#{i}", "", text) for i, text in enumerate(texts))
+            sets.append(DocumentSet(question, passages, kinds, _strings(row, "wrong_answers")))
+    return sets
+
+
 PARSERS: dict[Task, Callable[[Row, str], Question]] = {
     Task.SHORT_ANSWER: parse_short_answer,
     Task.CLAIM: parse_claim,
     Task.CHOICE: parse_choice,
     Task.BIOGRAPHY: parse_biography,
+    Task.AMBIGUOUS: parse_ambiguous,
 }
 
 
@@ -144,6 +215,13 @@ def _text(row: Row, *names: str) -> str:
     if not isinstance(text, str):
         raise TypeError(f"{' or '.join(names)} must be a string")
     return text
+
+
+def _strings(row: Row, name: str) -> tuple[str, ...]:
+    """A column that is a list of strings."""
+    if not isinstance(row[name], list) or not all(isinstance(value, str) for value in row[name]):
+        raise TypeError(f"{name} must be a list of strings")
+    return tuple(row[name])
 
 
 def _id(row: Row, default: str) -> str:

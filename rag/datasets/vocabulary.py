@@ -1,5 +1,7 @@
 """The words that the rules know: kinds of works and places, nationalities, occupations, names of countries."""
 
+import re
+
 # Kind of work, by the last word of its description -> relation that asks for its maker.
 MAKER_RELATIONS = {
     "author": "novel novella book poem play tragedy comedy treatise essay work collection".split(),
@@ -71,3 +73,84 @@ OCCUPATIONS = frozenset(
         "trumpeter virologist violinist writer zoologist"
     ).split()
 )
+# Last words of names that are titles, or come before the given name.
+NO_SURNAMES = frozenset("Ali Elder Emperor Khan Pasha Shah Song Sultan Younger".split())
+SURNAME_FIRST = frozenset("Chinese Japanese Korean Vietnamese".split())
+# Several people, or none.
+NO_PERSONS = re.compile(r"\b(?:band|brothers|duo|dynasty|empire|family|group|state|team)$", re.IGNORECASE)
+# Beginnings of descriptions of people that say where they are from, beside the nationalities.
+ORIGINS = frozenset(
+    (
+        "African Ancient and Anglo born Florentine Franco Genevan Hindustani Serbian Taiwanese U.S. Venetian Yugoslav"
+    ).split()
+)
+# The field in which a name means a thing of this kind. Fields that titles have in brackets go first: "Extinction
+# (astronomy)".
+FIELDS = frozenset(
+    (
+        "anatomy astronomy biology botany chemistry economics finance law mathematics mechanics music mythology "
+        "physics zoology"
+    ).split()
+)
+FIELD_KINDS = {
+    "anatomy": "anatomical-structure hair",
+    "art": "statue",
+    "astronomy": "planet star",
+    "biology": "biomolecule process response",
+    "botany": "fruit plants",
+    "business": "conglomerate",
+    "chemistry": "compound element material",
+    "cinema": "film",
+    "computing": "programming-language",
+    "ecology": "rainforest",
+    "economics": "market-structure",
+    "engineering": "fastener machine",
+    "fiction": "genre",
+    "finance": "contract",
+    "food": "pork",
+    "geography": "capital city country",
+    "geology": "hill mineral rock",
+    "history": "empire",
+    "hydrology": "river",
+    "journalism": "magazine",
+    "leisure": "game toy",
+    "law": "institution relationship",
+    "linguistics": "transfer writing-system",
+    "literature": "book novel",
+    "mathematics": "algebraic-structure rate surface",
+    "meteorology": "coating precipitation",
+    "music": "album band instrument oratorio sequence",
+    "mythology": "bird character deity god goddess",
+    "nutrition": "liquid nutrient",
+    "optics": "color colour",
+    "pharmacology": "drug ingredient",
+    "philosophy": "community philosophical-work",
+    "physical geography": "island",
+    "physics": "progression quantity",
+    "politics": "government",
+    "recreation": "sport",
+    "religion": "figure head liberation saviour",
+    "science": "journal",
+    "society": "association",
+    "spaceflight": "station",
+    "war": "weapon",
+    "woodworking": "tool",
+    "zoology": "apes birds canine insects mammals plate",
+}
+FIELD_OF_KIND = {kind: field for field, kinds in FIELD_KINDS.items() for kind in kinds.split()}
+PLURAL_KINDS = frozenset("birds insects mammals plants".split())
+MASS_KINDS = frozenset("hair liberation precipitation".split())
+# A thing of these kinds has a proper name.
+PROPER_KINDS = frozenset(
+    (
+        "album band book capital character city conglomerate country deity empire figure film game god goddess island "
+        "journal magazine novel oratorio philosophical-work planet programming-language rainforest river star station "
+        "statue"
+    ).split()
+)
+# Too vague, or too often inside other words ("star" stands in "start"), to be an answer by themselves.
+NO_ANSWERS = frozenset("band book head host leader officer plate player rate star tool".split())
+# First words of what a person was that are offices rather than professions.
+RANKS = frozenset("Dictator Duke Emir Founder Head".split())
+# First words of descriptions that keep their capital in a sentence, beside the nationalities.
+CAPITALS = frozenset("Biblical Christian Founding North Renaissance Roman".split())

@@ -51,11 +51,13 @@ def exact_match(output: str, answers: Sequence[str]) -> float:
 
 
 def token_f1(output: str, answers: Sequence[str]) -> float:
-    """The best F1 of bags of normalised tokens over the aliases (SQuAD)."""
+    """The best F1 of bags of normalised tokens over the aliases (SQuAD); no answer equals an empty alias (SQuAD2)."""
     return max(_f1(comparable(output).split(), comparable(answer).split()) for answer in answers)
 
 
 def _f1(output: list[str], gold: list[str]) -> float:
+    if not (output or gold):
+        return 1.0
     shared = sum((Counter(output) & Counter(gold)).values())
     return 2 * shared / (len(output) + len(gold))
 
@@ -127,8 +129,11 @@ SHORT_ANSWER_METRICS = {"accuracy": accuracy, "exact_match": exact_match, "token
 def score_text(question: Question, output: str) -> dict[str, float]:
     """The metrics of one answer by name, each in [0, 1]; `accuracy` is the one that CRAG reports for the task (§5.2).
 
-    Raises `RagError` for a biography, which its text alone doesn't score: see `rag.scoring.factscore`.
+    Raises `RagError` for a biography, which its text alone doesn't score (see `rag.scoring.factscore`), and for an ambiguous
+    question, which has metrics of its own (see `rag.scoring.ambiguous`).
     """
+    if question.task == Task.AMBIGUOUS:
+        raise RagError(f"question {question.id!r} is ambiguous: score it by rag.scoring.ambiguous")
     if question.task == Task.BIOGRAPHY:
         raise RagError(f"question {question.id!r} asks for a biography: score it by rag.scoring.factscore.FactScorer")
     if question.task == Task.CLAIM:

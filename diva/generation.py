@@ -1,0 +1,137 @@
+"""Adaptive generation (DIVA): from the passages in two steps, or from the model alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from diva.parsing import ARROW, SEPARATOR, Pair, parse_pairs
+from rag.cost import Cost, generate_each, spent
+from rag.generation import Generator
+from rag.prompts import OPEN_BOOK, answer_prompt, asked, task_prompt
+from rag.types import Question, Task
+
+MAX_PAIRS = 10
+QUOTED_CHARS = 60
+
+
+@dataclass(frozen=True)
+class Written:
+    """A long answer and the pairs that it is to cover. `form` says how it was written, `note` what went otherwise."""
+
+    text: str
+    form: str
+    pairs: tuple[Pair, ...] = ()
+    note: str | None = None
+    cost: Cost = field(default_factory=dict)
+
+    @property
+    def trace(self) -> dict:
+        return {
+            "form": self.form,
+            "pairs": [[pair.question, pair.answer] for pair in self.pairs],
+            "generation": self.note or (None if self.text.strip() else "the model wrote nothing"),
+        }
+
+
+class Writer(Protocol):
+    """Anything that writes long answers from knowledge that isn't empty."""
+
+    def write(
+        self, questions: Sequence[Question], interpretations: Sequence[Sequence[str]], knowledge: Sequence[str]
+    ) -> list[Written]:
+        """One long answer a question, in order."""
+
+
+class TwoStepWriter:
+    """First extract pairs of interpretation and answer from the knowledge, then write the long answer that covers them.
+
+    Where no pair can be read, the question is answered from the knowledge as in standard RAG, with a note.
+    """
+
+    def __init__(self, generator: Generator):
+        self.generator = generator
+
+    def write(
+        self, questions: Sequence[Question], interpretations: Sequence[Sequence[str]], knowledge: Sequence[str]
+    ) -> list[Written]:
+        extracted = self.generator.generate(
+            [extraction_prompt(*of_one) for of_one in zip(questions, interpretations, knowledge, strict=True)]
+        )
+        pairs = [parse_pairs(completion.text, MAX_PAIRS) for completion in extracted]
+        answers = self.generator.generate(
+            [
+                consolidation_prompt(question, known, own) if own else answer_prompt(question, known)
+                for question, known, own in zip(questions, knowledge, pairs, strict=True)
+            ]
+        )
+        return [
+            Written(
+                answer.text,
+                "two steps" if own else "standard",
+                tuple(own),
+                None if own else f"no pair could be read from {extraction.text[:QUOTED_CHARS]!r}",
+                {"extract": spent([extraction]), "write": spent([answer])},
+            )
+            for own, extraction, answer in zip(pairs, extracted, answers, strict=True)
+        ]
+
+
+class PerInterpretationWriter:
+    """For small models: a short answer to each interpretation from the knowledge, joined by rule to a long answer.
+
+    An interpretation without an answer is left out, with a note.
+    """
+
+    def __init__(self, generator: Generator):
+        self.generator = generator
+
+    def write(
+        self, questions: Sequence[Question], interpretations: Sequence[Sequence[str]], knowledge: Sequence[str]
+    ) -> list[Written]:
+        prompts = [
+            [task_prompt(Task.SHORT_ANSWER, f"Question: {text}", known) for text in own]
+            for own, known in zip(interpretations, knowledge, strict=True)
+        ]
+        written = []
+        for own, replies in zip(interpretations, generate_each(self.generator, prompts), strict=True):
+            pairs = [
+                Pair(text, reply.text.strip()) for text, reply in zip(own, replies, strict=True) if reply.text.strip()
+            ]
+            missing = len(own) - len(pairs)
+            note = f"{missing} of {len(own)} interpretations have no answer" if missing else None
+            cost = {"answer": spent(replies)}
+            written.append(Written(join_answers(pairs), "joined by rule", tuple(pairs), note, cost))
+        return written
+
+
+def join_answers(pairs: Sequence[Pair]) -> str:
+    """Pairs as a long answer, by a plain rule: each question, then its answer with a full stop."""
+    return " ".join(f"{pair.question} {pair.answer.rstrip('.')}." for pair in pairs)
+
+
+def answer_directly(generator: Generator, questions: Sequence[Question], knowledge: Sequence[str]) -> list[Written]:
+    """By the prompt of standard RAG from the knowledge, or where that is empty by the closed-book one."""
+    completions = generator.generate([answer_prompt(*of_one) for of_one in zip(questions, knowledge, strict=True)])
+    return [
+        Written(completion.text, "standard" if known else "closed book", cost={"write": spent([completion])})
+        for known, completion in zip(knowledge, completions, strict=True)
+    ]
+
+
+def extraction_prompt(question: Question, interpretations: Sequence[str], knowledge: str) -> str:
+    """Ask for the answer of each interpretation that the text has one for, on one line."""
+    listed = "\n".join(f"- {text}" for text in interpretations)
+    return (
+        f"Text:\n{knowledge}\n\n{asked(question)}\nIt can stand for:\n{listed}\n\n"
+        "Write those of the listed questions that the text answers, each with its answer in a few words, on one line: "
+        f"question{ARROW}answer{SEPARATOR}question{ARROW}answer. Leave out what the text doesn't answer."
+    )
+
+
+def consolidation_prompt(question: Question, knowledge: str, pairs: Sequence[Pair]) -> str:
+    """Ask for the long answer that covers the pairs."""
+    listed = "\n".join(f"- {pair.question}{ARROW}{pair.answer}" for pair in pairs)
+    return (
+        f"Text:\n{knowledge}\n\n{asked(question)}\nIts meanings and their answers:\n{listed}\n\n"
+        f"{OPEN_BOOK[Task.AMBIGUOUS]} Cover all the meanings above."
+    )
