@@ -60,7 +60,7 @@ def keep_best(candidates: Sequence[Candidates], encoder: Encoder, keep: int) -> 
         asked = vectors[[distinct[text] for text in own.interpretations]]
         passages = vectors[[distinct[indexed_text(passage)] for passage in own.pool]]
         scores = mean_cosines(asked, passages)
-        best = prune(asked, passages, keep)
+        best = prune(scores, keep)
         kept.append(Kept(tuple(own.pool[i] for i in best), tuple(float(scores[i]) for i in best)))
     return kept
 

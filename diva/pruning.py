@@ -7,13 +7,13 @@ KEEP = 5
 DECIMALS = 4
 
 
-def prune(interpretations: np.ndarray, passages: np.ndarray, keep: int = KEEP) -> list[int]:
-    """Indices of the `keep` passages with the highest mean cosine to all interpretations, best first.
+def prune(scores: np.ndarray, keep: int = KEEP) -> list[int]:
+    """Indices of the `keep` passages with the highest S(p), best first, of the scores of all, shape (m,).
 
     A passage that serves one wrong interpretation scores low on the others, and one that serves none scores low on all.
-    Equal scores keep the passages' order. Shapes are those of `mean_cosines`.
+    Equal scores keep the passages' order.
     """
-    return np.argsort(-mean_cosines(interpretations, passages), kind="stable")[:keep].tolist()
+    return np.argsort(-scores, kind="stable")[:keep].tolist()
 
 
 def mean_cosines(interpretations: np.ndarray, passages: np.ndarray) -> np.ndarray:
