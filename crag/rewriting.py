@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from rag.cost import Cost, spent
 from rag.generation import Generator
+from rag.types import Completion
 
 MAX_KEYWORDS = 3
 QUOTED_CHARS = 60
@@ -21,10 +23,11 @@ QUESTION_WORDS = frozenset(
 
 @dataclass(frozen=True)
 class Rewrite:
-    """The search query for a question; `note` says why it isn't the rewriter's own, where it isn't."""
+    """The search query for a question and what it cost; `note` says why it isn't the rewriter's own, where it isn't."""
 
     query: str
     note: str | None = None
+    cost: Cost = field(default_factory=dict)
 
 
 class Rewriter(Protocol):
@@ -60,15 +63,15 @@ class GeneratorRewriter:
 
     def rewrite(self, questions: Sequence[str]) -> list[Rewrite]:
         completions = self.generator.generate([keyword_prompt(question) for question in questions])
-        return [self._checked(q, completion.text) for q, completion in zip(questions, completions, strict=True)]
+        return [self._checked(*of_one) for of_one in zip(questions, completions, strict=True)]
 
-    def _checked(self, question: str, text: str) -> Rewrite:
-        written = parse_keywords(text)
+    def _checked(self, question: str, completion: Completion) -> Rewrite:
+        cost = {"rewrite": spent([completion])}
+        written = parse_keywords(completion.text)
         if words(", ".join(written)) & words(keywords(question)):
-            return Rewrite(", ".join(written))
-        return Rewrite(
-            keywords(question), f"keywords by rule: the rewriter lost the question, it wrote {text[:QUOTED_CHARS]!r}"
-        )
+            return Rewrite(", ".join(written), cost=cost)
+        note = f"keywords by rule: the rewriter lost the question, it wrote {completion.text[:QUOTED_CHARS]!r}"
+        return Rewrite(keywords(question), note, cost)
 
 
 def keyword_prompt(question: str) -> str:

@@ -11,8 +11,9 @@ from crag.pairs import make_pair
 from crag.refinement import Strip, decompose, filter_strips, recompose, whole
 from crag.rewriting import NoRewriter, Rewriter
 from crag.web.types import WebSearch
+from rag.cost import Cost, cost_trace, spent
 from rag.retrieval import Retriever
-from rag.systems import Reader
+from rag.systems import Correction, Reader
 from rag.types import Answer, Hit, Question
 
 # Unselected web text is cut here: whole pages would overflow a prompt.
@@ -38,12 +39,14 @@ class Variant:
 
 @dataclass(frozen=True)
 class External:
-    """What the web gave for one question: strips to choose from, and what happened on the way. `note` is the rewriter's."""
+    """What the web gave for one question: strips to choose from, and what happened on the way. `note` and `cost` are the
+    rewriter's."""
 
     query: str
     note: str | None
     strips: list[Strip]
     errors: list[str]
+    cost: Cost
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,18 @@ class Knowledge:
         return "\n".join(filter(None, (recompose(self.internal), recompose(self.external))))
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        """The ids and addresses that the strips are from, each once."""
+        return tuple(dict.fromkeys(strip.source for strip in self.strips))
+
+    @property
+    def cost(self) -> Cost:
+        """What the rewriter cost, where a language model rewrote the question."""
+        return self.web.cost if self.web else {}
+
+    @property
     def trace(self) -> dict:
-        """All but the texts, in JSON values."""
+        """All but the texts and the cost, in JSON values."""
         return {
             "action": self.action.value,
             "scores": self.scores,
@@ -140,7 +153,7 @@ class Corrector:
             found = [pages[result.url] for result in outcome.results]
             strips = [Strip(page.title, text, page.url) for page in found for text in page.paragraphs]
             errors = [error for error in [outcome.error, *(page.error for page in found)] if error]
-            gathered.append(External(outcome.query, rewritten.note, strips, errors))
+            gathered.append(External(outcome.query, rewritten.note, strips, errors, rewritten.cost))
         return gathered
 
 
@@ -161,11 +174,28 @@ class Crag:
 
     def answer(self, questions: list[Question]) -> list[Answer]:
         knowledge = self.corrector.correct(questions, self.variant)
-        texts = self.reader.read(questions, [known.text for known in knowledge])
+        read = self.reader.read(questions, [known.text for known in knowledge])
         return [
-            Answer(q.id, text, tuple(dict.fromkeys(strip.source for strip in known.strips)), known.trace)
-            for q, known, text in zip(questions, knowledge, texts, strict=True)
+            Answer(
+                question.id,
+                own.text,
+                known.sources,
+                {**known.trace, **cost_trace(known.cost, {"answer": spent([own])})},
+            )
+            for question, known, own in zip(questions, knowledge, read, strict=True)
         ]
+
+
+class CragCorrection:
+    """The corrected knowledge for other systems: a `Corrective`."""
+
+    def __init__(self, corrector: Corrector, variant: Variant | None = None):
+        self.corrector = corrector
+        self.variant = variant or Variant()
+
+    def correct(self, questions: list[Question]) -> list[Correction]:
+        knowledge = self.corrector.correct(questions, self.variant)
+        return [Correction(known.text, known.sources, known.trace, known.cost) for known in knowledge]
 
 
 def score_hits(questions: list[Question], retrieved: list[list[Hit]], evaluator: Evaluator) -> list[list[float]]:

@@ -1,20 +1,19 @@
 """Diversify, verify, adapt (DIVA) as a system, one batch a stage."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from diva.diversification import Candidates, Kept, diversify, fit, keep_best, keep_first
 from diva.generation import Writer, Written, answer_directly
 from diva.interpretation import MAX_INTERPRETATIONS, Interpreted, Interpreter
 from diva.pruning import KEEP
 from diva.verification import Usefulness, Verified, Verifier
-from rag.cost import Cost, cost_trace
+from rag.cost import cost_trace
 from rag.encoding import Encoder
 from rag.errors import RagError
 from rag.generation import Generator
 from rag.retrieval import Retriever
-from rag.systems import as_knowledge
+from rag.systems import Correction, Corrective, as_knowledge
 from rag.types import Answer, Question
 
 TOP_K = 5
@@ -52,23 +51,6 @@ ABLATIONS = [
     Variant("diva without verification", verify=False),
 ]
 """One step removed. Without adaptation no verdict is used, so none is asked for."""
-
-
-@dataclass(frozen=True)
-class Correction:
-    """Other knowledge on a question: its text, a line a piece, or nothing; and the ids or addresses that it is from."""
-
-    text: str
-    sources: tuple[str, ...] = ()
-    trace: Mapping[str, Any] = field(default_factory=dict)
-    cost: Cost = field(default_factory=dict)
-
-
-class Corrective(Protocol):
-    """Anything that finds other knowledge where the passages answer not all that a question can mean."""
-
-    def correct(self, questions: list[Question]) -> list[Correction]:
-        """One correction a question, in order."""
 
 
 @dataclass(frozen=True)

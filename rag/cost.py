@@ -2,8 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import yaml
+
+from rag.errors import RagError
 from rag.generation import Generator
 from rag.types import Completion, NextWords
 
@@ -43,6 +48,31 @@ def cost_trace(*costs: Cost) -> dict[str, Any]:
         "calls": sum(own.calls for own in summed.values()),
         "cost": {stage: list(astuple(own)) for stage, own in summed.items()},
     }
+
+
+def cost_by_stage(trace: Mapping[str, Any]) -> dict[str, Spent]:
+    """The cost in a trace that `cost_trace` wrote to; empty where the trace has none."""
+    return {stage: Spent(*own) for stage, own in trace.get("cost", {}).items()}
+
+
+def spent_by(trace: Mapping[str, Any]) -> Spent:
+    """The sum over the stages of a trace; zero where the trace has no cost."""
+    return sum(cost_by_stage(trace).values(), Spent())
+
+
+@cache
+def load_prices() -> dict[str, dict[str, float]]:
+    """US dollars per million tokens by model, `input` and `output`, from `prices.yaml` beside this module."""
+    return yaml.safe_load(Path(__file__).with_name("prices.yaml").read_text(encoding="utf-8"))
+
+
+def usd(spent: Spent, model: str) -> float:
+    """What this costs at a model's list price, in US dollars. Raises `RagError` for a model without a price."""
+    prices = load_prices()
+    if model not in prices:
+        raise RagError(f"there is no price of model {model!r}: choose one of {', '.join(prices)}")
+    price = prices[model]
+    return (spent.tokens_in * price["input"] + spent.tokens_out * price["output"]) / 1_000_000
 
 
 def generate_each(generator: Generator, prompts: list[list[str]]) -> list[list[Completion]]:

@@ -2,6 +2,7 @@
 
 import re
 
+from rag.cost import cost_trace, generate_each, spent
 from rag.generation import Generator
 from rag.prompts import CLOSED_BOOK, asked, task_prompt
 from rag.systems import GeneratorReader
@@ -41,23 +42,33 @@ class ChainOfVerification:
 
     def answer(self, questions: list[Question]) -> list[Answer]:
         drafts = self.reader.read(questions, [""] * len(questions))
-        plans = self.planner.generate([plan_prompt(q, draft) for q, draft in zip(questions, drafts, strict=True)])
+        plans = self.planner.generate([plan_prompt(q, own.text) for q, own in zip(questions, drafts, strict=True)])
         planned = [planned_checks(plan.text) for plan in plans]
-        prompts = [task_prompt(Task.SHORT_ANSWER, f"Question: {check}", "") for own in planned for check in own]
-        found = iter(self.planner.generate(prompts))
-        checks = [[(check, next(found).text) for check in own] for own in planned]
-
-        revising = [i for i, own in enumerate(checks) if own]
-        revisions = self.reader.generator.generate(
-            [revision_prompt(questions[i], drafts[i], checks[i]) for i in revising]
-        )
-        texts = drafts.copy()
-        for i, revision in zip(revising, revisions, strict=True):
-            texts[i] = revision.text
-        return [
-            Answer(question.id, text, trace={"draft": draft, "checks": [list(check) for check in own]})
-            for question, text, draft, own in zip(questions, texts, drafts, checks, strict=True)
+        prompts = [[task_prompt(Task.SHORT_ANSWER, f"Question: {check}", "") for check in own] for own in planned]
+        found = generate_each(self.planner, prompts)
+        checks = [
+            [(check, result.text) for check, result in zip(own, results, strict=True)]
+            for own, results in zip(planned, found, strict=True)
         ]
+        revisions = generate_each(
+            self.reader.generator,
+            [
+                [revision_prompt(question, draft.text, own)] if own else []
+                for question, draft, own in zip(questions, drafts, checks, strict=True)
+            ],
+        )
+        answers = []
+        for i, question in enumerate(questions):
+            (last,) = revisions[i] or [drafts[i]]
+            cost = {
+                "draft": spent([drafts[i]]),
+                "plan": spent([plans[i]]),
+                "check": spent(found[i]),
+                "revise": spent(revisions[i]),
+            }
+            trace = {"draft": drafts[i].text, "checks": [list(check) for check in checks[i]], **cost_trace(cost)}
+            answers.append(Answer(question.id, last.text, trace=trace))
+        return answers
 
 
 def plan_prompt(question: Question, draft: str) -> str:

@@ -84,13 +84,16 @@ def continuation(text, score=1.0, ended=True):
 class ScriptedModel:
     """A reflective model that writes what `write(prompt)` gives and wants to retrieve with the same probability always.
 
-    Remembers its prompts, a list a call.
+    Tokens of prompts are words. Remembers its prompts, a list a call.
     """
 
     def __init__(self, write, retrieve=1.0):
         self.write = write
         self.retrieve = retrieve
         self.calls = []
+
+    def prompt_tokens(self, prompts):
+        return [len(prompt.split()) for prompt in prompts]
 
     def retrieval_probabilities(self, prompts):
         return np.full(len(prompts), self.retrieve)

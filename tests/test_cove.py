@@ -21,7 +21,8 @@ PLANS = {
 
 
 class Scripted:
-    """Drafts by question, plans by question, "re:" and the check for a check, "new" for a revision; keeps its calls."""
+    """Drafts by question, plans by question, "re:" and the check for a check, "new" for a revision; tokens are words.
+    Keeps its calls."""
 
     identity = {"model": "scripted"}
 
@@ -30,7 +31,8 @@ class Scripted:
 
     def generate(self, prompts):
         self.calls.append(list(prompts))
-        return [Completion(self.write(prompt), 1, 1) for prompt in prompts]
+        texts = [self.write(prompt) for prompt in prompts]
+        return [Completion(t, len(p.split()), len(t.split())) for p, t in zip(prompts, texts, strict=True)]
 
     def write(self, prompt):
         for question in QUESTIONS:
@@ -69,8 +71,26 @@ def test_the_four_stages_are_one_call_each():
         ("c", "draft c", ()),
         ("b", "draft b", ()),
     ]
-    assert answers[0].trace == {"draft": "draft s", "checks": [[born, f"re: {born}"], [age, f"re: {age}"]]}
-    assert answers[2].trace == {"draft": "draft c", "checks": []}
+    checks = [[born, f"re: {born}"], [age, f"re: {age}"]]
+    assert [answers[0].trace[key] for key in ("draft", "checks")] == ["draft s", checks]
+    assert [answers[2].trace[key] for key in ("draft", "checks")] == ["draft c", []]
+
+
+def test_the_cost_is_by_stage():
+    short, _, choice, _ = run(QUESTIONS)[0]
+    assert short.trace["calls"] == 5 and choice.trace["calls"] == 2
+    assert short.trace["cost"] == {
+        # Ten words of instruction, six of the question with its label.
+        "draft": [1, 16, 2],
+        # The question, the draft with its label and 25 words of instruction. The checks are numbered.
+        "plan": [1, 6 + 4 + 25, 16],
+        # The instruction, and a check of seven words with its label. The result is the check behind "re:".
+        "check": [2, 2 * (10 + 8), 2 * 8],
+        # The question, the draft, each check and its result with their labels, and instructions of 16 and ten words.
+        "revise": [1, 6 + 4 + 2 * (8 + 9) + 16 + 10, 2],
+    }
+    # What has no checks is not revised, and nothing is charged for it.
+    assert choice.trace["cost"].keys() == {"draft", "plan"}
 
 
 def test_the_draft_is_the_closed_book_answer():

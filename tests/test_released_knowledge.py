@@ -75,7 +75,7 @@ def test_each_system_reads_its_own_knowledge(tmp_path):
 
         def generate(self, asked):
             prompts.append(asked)
-            return [Completion(prompt, 1, 1) for prompt in asked]
+            return [Completion(prompt, 6, 2) for prompt in asked]
 
     known = load_knowledge(write(tmp_path, ROWS))
     rows = knowledge_rows(SimpleNamespace(generator=Echo), known, MarkedEvaluator(), THRESHOLDS)
@@ -87,6 +87,9 @@ def test_each_system_reads_its_own_knowledge(tmp_path):
         "both": [1.0, 1.0, 0.0, 0.0],
         "crag": [1.0, 1.0, 0.0, 0.0],
     }
+    traces = [json.loads(trace) for trace in rows["trace"]]
+    assert [trace["action"] for trace in traces] == ["correct", "incorrect", "incorrect", "ambiguous"] * 4
+    assert all(trace["calls"] == 1 and trace["cost"] == {"answer": [1, 6, 2]} for trace in traces)
     read = np.array([["Text:" in prompt for prompt in asked] for asked in prompts])
     assert read[:, 2].tolist() == [False] * 4  # where there is none, it answers from memory
     assert "~perhaps.\nor so" in prompts[3][3]  # Ambiguous: internal, then external

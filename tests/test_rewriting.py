@@ -13,13 +13,14 @@ from crag.rewriting import (
     keywords,
     parse_keywords,
 )
+from rag.cost import Spent
 from rag.types import Completion
 
 QUESTION = "In what year was the chemist Ada Stone born?"
 
 
 class ScriptedGenerator:
-    """Writes the given completions in turn and remembers the prompts."""
+    """Writes the given completions in turn and remembers the prompts, which are of 90 tokens; words are tokens."""
 
     identity = {"model": "scripted"}
 
@@ -29,7 +30,7 @@ class ScriptedGenerator:
 
     def generate(self, prompts):
         self.prompts += prompts
-        return [Completion(text, 1, 1) for _, text in zip(prompts, self.texts, strict=True)]
+        return [Completion(text, 90, len(text.split())) for _, text in zip(prompts, self.texts, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -69,8 +70,8 @@ def test_the_generator_sees_every_question_in_one_batch():
     generator = ScriptedGenerator("Ada Stone, chemist, birth year", "Azuria, capital")
     questions = [QUESTION, "What is the capital of Azuria?"]
     assert GeneratorRewriter(generator).rewrite(questions) == [
-        Rewrite("Ada Stone, chemist, birth year"),
-        Rewrite("Azuria, capital"),
+        Rewrite("Ada Stone, chemist, birth year", cost={"rewrite": Spent(1, 90, 5)}),
+        Rewrite("Azuria, capital", cost={"rewrite": Spent(1, 90, 2)}),
     ]
     assert generator.prompts == [keyword_prompt(question) for question in questions]
     assert GeneratorRewriter(ScriptedGenerator()).rewrite([]) == []
@@ -100,6 +101,7 @@ def test_a_lost_question_falls_back_to_the_rule_and_says_so(text):
     (rewrite,) = GeneratorRewriter(ScriptedGenerator(text)).rewrite([QUESTION])
     assert rewrite.query == "chemist Ada Stone born"
     assert rewrite.note == f"keywords by rule: the rewriter lost the question, it wrote {text!r}"
+    assert rewrite.cost == {"rewrite": Spent(1, 90, len(text.split()))}
 
 
 @given(st.text())

@@ -21,6 +21,7 @@ from fakes import (
 
 from crag.ablations import REMOVED_OPERATIONS
 from crag.refinement import Strip
+from crag.rewriting import Rewrite
 from crag.self_rag.decoding import Continuation, ReflectiveModel, Weights, score
 from crag.self_rag.system import (
     DecodingSettings,
@@ -33,9 +34,11 @@ from crag.self_rag.system import (
 )
 from crag.self_rag.tokens import ALL_TOKENS, RELEVANCE_GROUP, SUPPORT_GROUP, UTILITY, opening, without_tokens
 from rag.cache import Cache
+from rag.cost import Spent
 from rag.errors import RagError
 from rag.generation import LanguageModel
-from rag.types import Passage, Question, Task
+from rag.systems import ClosedBook
+from rag.types import Completion, Passage, Question, Task
 
 SHORT = Question("s", "Who?", ("Ada",))
 CLAIM = Question("t", "Ice floats.", ("true",), task=Task.CLAIM)
@@ -200,6 +203,15 @@ def test_judgements_that_were_not_written_are_empty(tokenizer, tmp_path):
     assert found.relevance == (0.25, 0.75)  # a share, however improbable the whole group is
 
 
+def test_prompts_are_counted_once(tokenizer, tmp_path):
+    model = play(tokenizer, tmp_path, {})
+    prompts = ["[Retrieval]<paragraph>[Relevant]", "[No Retrieval]", "[Retrieval]<paragraph>[Relevant]"]
+    assert model.prompt_tokens(prompts) == [3, 1, 3]
+    model.lm = SimpleNamespace(identity=model.lm.identity)  # without tokenizer and model
+    assert model.prompt_tokens(prompts[::-1]) == [3, 1, 3]
+    assert model.prompt_tokens([]) == []
+
+
 def test_what_follows_the_end_is_ignored(tokenizer, tmp_path):
     short = [("R", {"R": 0.5, "[Relevant]": 0.5}), (END, {END: 1.0})]
     steps = {"a short one": short, "q": JUDGEMENTS}
@@ -252,6 +264,7 @@ def test_a_real_model_is_read_as_by_hand(tiny_model, tmp_path):
     tokenizer, model = tiny_model.loaded
     reflective = ReflectiveModel(tiny_model, Cache(tmp_path / "c.sqlite"), batch_size=3)
     wants, written = reflective.retrieval_probabilities(PROMPTS), reflective.continue_texts(PROMPTS, 6)
+    assert reflective.prompt_tokens(PROMPTS) == [len(tokenizer.encode(prompt)) for prompt in PROMPTS]
     yes, no = tokenizer.convert_tokens_to_ids(["[Retrieval]", "[No Retrieval]"])
     for prompt, want, found in zip(PROMPTS, wants, written, strict=True):
         ids = tokenizer.encode(prompt)
@@ -308,7 +321,13 @@ def test_an_open_question_takes_the_best_text():
     }
     answer, model = read(SHORT, written)
     assert (answer.question_id, answer.text, answer.contexts) == ("s", "Ben", ("p2",))
-    assert answer.trace == {"retrieval_probability": 1.0, "scores": [0.5, 0.9, 0.6]}
+    assert answer.trace == {
+        "retrieval_probability": 1.0,
+        "scores": [0.5, 0.9, 0.6],
+        "calls": 4,
+        # The opening is of five words; each continuation says that it has a token before and one of its own.
+        "cost": {"retrieve or not": [1, 5, 1], "continue": [3, 3, 3]},
+    }
     assert model.calls[0] == list(written)
 
 
@@ -352,6 +371,7 @@ def test_it_reads_where_it_wants_to_retrieve(probability, delta, retrieves):
     assert answer.contexts == (("p1",) if retrieves else ())
     assert model.calls[0] == ([after(SHORT, e.text) for e in TEXTS] if retrieves else [without(SHORT)])
     assert answer.trace["retrieval_probability"] == probability
+    assert answer.trace["cost"] == {"retrieve or not": [1, 5, 1], "continue": [3, 3, 3] if retrieves else [1, 1, 1]}
 
 
 @pytest.mark.parametrize("question", [SHORT, CLAIM, CHOICE, LIFE])
@@ -394,6 +414,11 @@ def test_a_beam_goes_over_segments():
     assert answer.trace["score"] == 0.6
     assert answer.contexts == ("p2", "p1")  # in the order of use, each once
     assert [len(call) for call in model.calls if call] == [2, 4, 4]
+    # All that was written is paid for, kept or not. The opening is of eight words.
+    assert (answer.trace["calls"], answer.trace["cost"]) == (
+        11,
+        {"retrieve or not": [1, 8, 1], "continue": [10, 10, 10]},
+    )
 
 
 def test_a_beam_of_one_is_greedy():
@@ -447,15 +472,34 @@ def test_answers_do_not_depend_on_the_batch():
     assert reader.read([], []) == []
 
 
+class Unasked(ScriptedModel):
+    """Is not to be asked whether it would retrieve."""
+
+    def retrieval_probabilities(self, prompts):
+        raise AssertionError("asked whether to retrieve")
+
+
 def test_the_one_text_reader_always_reads():
-    model = ScriptedModel(lambda prompt: continuation(prompt), retrieve=0.0)
+    model = Unasked(lambda prompt: replace(continuation(prompt), prompt_tokens=8, tokens=3))
     reader = OneTextReader(model, SETTINGS)
     assert reader.read([SHORT, CLAIM, NONE], ["first", "second\nline", ""]) == [
-        after(SHORT, "first"),
-        after(CLAIM, "second\nline"),
-        without(NONE),  # there is nothing to read
+        Completion(after(SHORT, "first"), 8, 3),
+        Completion(after(CLAIM, "second\nline"), 8, 3),
+        Completion(without(NONE), 8, 3),  # there is nothing to read
     ]
     assert model.calls[0] == [after(SHORT, "first"), after(CLAIM, "second\nline"), without(NONE)]
+
+
+def test_the_one_text_reader_adds_up_the_segments_of_a_biography():
+    written = {
+        after(LIFE, "first"): replace(on("A.", 0.6), prompt_tokens=10, tokens=3),
+        after(LIFE, "first", "A. "): replace(on("B.", 0.6), prompt_tokens=13, tokens=4),
+        after(LIFE, "first", "A. B. "): replace(continuation("C."), prompt_tokens=17, tokens=5),
+    }
+    reader = OneTextReader(Unasked(written.__getitem__), SETTINGS)
+    assert reader.read([LIFE], ["first"]) == [Completion("A. B. C.", 40, 12)]
+    (answer,) = ClosedBook(OneTextReader(Unasked(lambda prompt: continuation("A.")), SETTINGS)).answer([LIFE])
+    assert (answer.text, answer.trace) == ("A.", {"calls": 1, "cost": {"answer": [1, 1, 1]}})
 
 
 def test_self_rag_reads_each_passage():
@@ -503,7 +547,26 @@ def test_self_crag_decodes_over_the_knowledge_of_the_action():
     }
     assert [answer.trace["action"] for answer in answers] == ["correct", "ambiguous", "incorrect", "incorrect"]
     assert answers[0].contexts == ("g#0",)
-    assert answers[1].trace["decoding"] == {"retrieval_probability": 1.0, "scores": [1.0, 1.0]}
+    decoding = answers[1].trace["decoding"]
+    assert (decoding["retrieval_probability"], decoding["scores"]) == (1.0, [1.0, 1.0])
+    assert [answer.trace["calls"] for answer in answers] == [2, 3, 2, 2]
+    assert answers[1].trace["cost"] == {"retrieve or not": [1, 5, 1], "continue": [2, 2, 2]} == decoding["cost"]
+
+
+class PaidRewriter:
+    """Keeps the question, by one call."""
+
+    def rewrite(self, questions):
+        return [Rewrite(question, cost={"rewrite": Spent(1, 40, 2)}) for question in questions]
+
+
+def test_self_crag_counts_the_rewriter_too():
+    _, answers = decoded_over(lambda reader: SelfCrag(make_corrector(FakeWeb(), PaidRewriter()), reader))
+    assert [answer.trace["calls"] for answer in answers] == [2, 4, 3, 3]
+    read = {"retrieve or not": [1, 5, 1], "continue": [1, 1, 1]}
+    assert answers[0].trace["cost"] == read  # no search
+    assert answers[2].trace["cost"] == {"rewrite": [1, 40, 2], **read}
+    assert answers[2].trace["decoding"]["cost"] == read
 
 
 def test_self_crag_on_all_texts_asks_for_no_action():

@@ -1,8 +1,25 @@
 """The systems end to end on fakes: what each stage sees, and what the trace says."""
 
-import pytest
-from fakes import BAD, GOOD, NONE, QUESTIONS, TABLE, UNSURE, FakeWeb, MarkedEvaluator, TableRetriever, make_corrector
+import json
+from contextlib import contextmanager
 
+import pytest
+from diva_fakes import FakeSetup, WritingGenerator
+from fakes import (
+    BAD,
+    GOOD,
+    NONE,
+    QUESTIONS,
+    TABLE,
+    UNSURE,
+    FakeWeb,
+    MarkedEvaluator,
+    ScriptedModel,
+    TableRetriever,
+    make_corrector,
+)
+
+from crag import experiments
 from crag.ablations import (
     ACCURACY_KEPT,
     REMOVED_OPERATIONS,
@@ -11,13 +28,15 @@ from crag.ablations import (
     removed_actions,
     web_always,
 )
-from crag.actions import Action
+from crag.actions import Action, Thresholds
 from crag.rewriting import Rewrite
-from crag.system import MAX_UNSELECTED_WORDS, Crag, Variant, score_hits
+from crag.system import MAX_UNSELECTED_WORDS, Crag, CragCorrection, Variant, score_hits
 from crag.web.types import Page, SearchOutcome
+from diva.pruning import KEEP
+from rag.cost import Spent
 from rag.prompts import answer_prompt
-from rag.systems import ClosedBook, GeneratorReader, StandardRag
-from rag.types import Hit, Passage, Question
+from rag.systems import ClosedBook, Correction, GeneratorReader, StandardRag
+from rag.types import Completion, Hit, Passage, Question
 
 CORRECT, INCORRECT, AMBIGUOUS = Action.CORRECT, Action.INCORRECT, Action.AMBIGUOUS
 
@@ -36,6 +55,29 @@ def test_closed_book_and_standard_rag(echo):
     assert echo.prompts[0] == answer_prompt(GOOD, "G: +right. More of it.\nG: wrong")
     assert echo.prompts[3] == answer_prompt(NONE, "")  # nothing was retrieved
     assert [answer.contexts for answer in answers] == [("g#0", "g#1"), ("u#0",), ("b#0",), ()]
+
+
+def answered(tokens_in, tokens_out=3):
+    """The trace of one call."""
+    return {"calls": 1, "cost": {"answer": [1, tokens_in, tokens_out]}}
+
+
+def test_closed_book_and_standard_rag_say_what_an_answer_costs():
+    reader = GeneratorReader(WritingGenerator(lambda prompt: "a short answer"))
+    # Ten words of instruction without a text, "Question: good?" is two.
+    assert [answer.trace for answer in ClosedBook(reader).answer(QUESTIONS)] == [answered(12)] * 4
+    # Sixteen words with a text, and "Text:"; then the passages of seven, two and two words.
+    answers = StandardRag(TableRetriever(TABLE), reader, top_k=2).answer(QUESTIONS)
+    assert [answer.trace for answer in answers] == [answered(26), answered(21), answered(21), answered(12)]
+
+
+def test_a_reader_gives_what_the_generator_wrote():
+    reader = GeneratorReader(WritingGenerator(lambda prompt: "a short answer"))
+    assert reader.read([GOOD, BAD], ["", "the text"]) == [
+        Completion("a short answer", 12, 3),
+        Completion("a short answer", 21, 3),
+    ]
+    assert reader.read([], []) == []
 
 
 def test_crag_acts_on_each_question(echo):
@@ -83,10 +125,11 @@ def test_an_empty_result_is_no_knowledge(echo):
 
 
 class Shouting:
-    """Rewrites in capitals; of one question it says that it lost it."""
+    """Rewrites in capitals by one call each; of one question it says that it lost it."""
 
     def rewrite(self, questions):
-        return [Rewrite(q.upper(), "lost" if q == "bad?" else None) for q in questions]
+        cost = {"rewrite": Spent(1, 40, 2)}
+        return [Rewrite(q.upper(), "lost" if q == "bad?" else None, cost) for q in questions]
 
 
 def test_the_rewriter_makes_the_queries_and_its_note_is_in_the_trace(echo):
@@ -96,6 +139,44 @@ def test_the_rewriter_makes_the_queries_and_its_note_is_in_the_trace(echo):
     assert [answer.trace["query"] for answer in (good, unsure, bad)] == [None, "UNSURE?", "BAD?"]
     assert [answer.trace["rewriting"] for answer in (good, unsure, bad)] == [None, None, "lost"]
     assert bad.trace["errors"] == []
+
+
+def test_what_the_rewriter_costs_is_counted_where_it_was_asked():
+    reader = GeneratorReader(WritingGenerator(lambda prompt: "a short answer"))
+    good, bad = Crag(make_corrector(FakeWeb(), Shouting()), reader).answer([GOOD, BAD])
+    # Nineteen words and the knowledge: five from the passage, three from the web.
+    assert (good.trace["calls"], good.trace["cost"]) == (1, {"answer": [1, 24, 3]})
+    assert (bad.trace["calls"], bad.trace["cost"]) == (2, {"rewrite": [1, 40, 2], "answer": [1, 22, 3]})
+    assert json.loads(json.dumps(bad.trace)) == bad.trace
+    # A rule costs nothing, and without rewriting the rewriter isn't asked.
+    (without,) = [variant for variant in REMOVED_OPERATIONS if not variant.rewrite]
+    for rewriter, variant in ((None, None), (Shouting(), without)):
+        (bad,) = Crag(make_corrector(FakeWeb(), rewriter), reader, variant).answer([BAD])
+        assert (bad.trace["calls"], bad.trace["cost"]) == (1, {"answer": [1, 22, 3]})
+
+
+def test_crag_as_the_correction_of_another_system():
+    web = FakeWeb(broken={"NONE?"})
+    good, bad, none = CragCorrection(make_corrector(web, Shouting())).correct([GOOD, BAD, NONE])
+    assert (good.text, good.sources, good.cost) == ("G: +right. More of it.", ("g#0",), {})
+    assert bad == Correction(
+        "Web: +from http://web/BAD?",
+        ("http://web/BAD?",),
+        {
+            "action": "incorrect",
+            "scores": [-0.9],
+            "strips": [["http://web/BAD?", 0.9]],
+            "query": "BAD?",
+            "rewriting": "lost",
+            "errors": [],
+        },
+        {"rewrite": Spent(1, 40, 2)},
+    )
+    assert (none.text, none.sources, none.trace["errors"]) == ("", (), ["the server answered 500"])
+    web = FakeWeb()
+    (good,) = CragCorrection(make_corrector(web), by_name(SINGLE_ACTIONS, "only incorrect")).correct([GOOD])
+    assert good.sources == ("http://web/good",)
+    assert CragCorrection(make_corrector(web)).correct([]) == []
 
 
 @pytest.mark.parametrize("variant", [None, *removed_actions(0.0), *SINGLE_ACTIONS, *REMOVED_OPERATIONS])
@@ -246,3 +327,34 @@ def test_levels_of_accuracy_are_nested_and_near_their_share():
     assert sizes[0] == 0 and sizes[-1] == 60
     # Three standard deviations of a binomial draw of 60.
     assert sizes[1:4] == pytest.approx([15, 30, 45], abs=12)
+
+
+def test_crags_systems_on_ambiguous_questions(monkeypatch):
+    web, evaluator, model, opened = FakeWeb(), MarkedEvaluator(), ScriptedModel(lambda prompt: None), []
+
+    @contextmanager
+    def open_web(setup):
+        opened.append("open")
+        yield web
+        opened.append("closed")
+
+    setup = FakeSetup({}, TableRetriever(TABLE), WritingGenerator(lambda prompt: "written"), max_new_tokens=77)
+    thresholds = Thresholds(0.5, -0.5)
+    monkeypatch.setattr(experiments, "train_evaluator", lambda setup: evaluator)
+    monkeypatch.setattr(experiments, "calibrate", lambda setup, evaluator: thresholds)
+    monkeypatch.setattr(experiments, "reflective_model", lambda setup: model)
+    monkeypatch.setattr(experiments, "open_web", open_web)
+    with experiments.open_ambiguous(setup) as (systems, correction):
+        assert opened == ["open"]
+        self_rag, crag = systems
+        assert (self_rag.name, crag.name) == ("self-rag", "crag")
+        answers = crag.answer(QUESTIONS)
+        corrections = correction.correct([BAD])
+    assert opened == ["open", "closed"]
+    assert [answer.trace["action"] for answer in answers] == ["correct", "ambiguous", "incorrect", "incorrect"]
+    assert {answer.text for answer in answers} == {"written"}
+    assert corrections[0].sources == answers[2].contexts and corrections[0].sources[0].startswith("http://web/")
+    # Long answers, from as many passages as DIVA keeps.
+    assert setup.lengths == [77] and self_rag.reader.settings.max_new_tokens == 77
+    assert self_rag.retriever is correction.corrector.retriever is setup.ambiguous_retriever
+    assert self_rag.top_k == correction.corrector.top_k == KEEP

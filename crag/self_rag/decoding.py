@@ -9,6 +9,7 @@ from crag.self_rag.tokens import RELEVANCE_GROUP, RETRIEVE_GROUP, SEGMENT_ENDS, 
 from rag.cache import Cache
 from rag.errors import RagError
 from rag.generation import LanguageModel
+from rag.types import Completion
 
 # Rounded so that the last bits, which vary with the shape of a batch, can't change which text is best.
 DECIMALS = 4
@@ -26,8 +27,8 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Continuation:
-    """What the model wrote after a prompt, without reflection tokens, and how it judged.
+class Continuation(Completion):
+    """What the model wrote after a prompt, its text without reflection tokens, and how it judged.
 
     `mean_logprob` is of all new tokens, the end token among them. `relevance` are the shares of the group's tokens in the
     probability of the group at the first position, `support` and `utility` those at the first position where a token
@@ -35,9 +36,6 @@ class Continuation:
     it ran to the limit of new tokens.
     """
 
-    text: str
-    prompt_tokens: int
-    tokens: int
     mean_logprob: float
     relevance: tuple[float, ...]
     support: tuple[float, ...]
@@ -80,6 +78,14 @@ class ReflectiveModel:
                 f"model {self.lm.identity['model']} has no token {missing[0]}: it was not trained for Self-RAG"
             )
         return found
+
+    def prompt_tokens(self, prompts: list[str]) -> list[int]:
+        """The size of each prompt in the model's tokens. Kept, so that what is known needs no model."""
+
+        def compute(missing: list[str]) -> list[int]:
+            return [len(ids) for ids in self.lm.token_ids([self.lm.plain(prompt) for prompt in missing], 1)]
+
+        return self.cache.map({"stage": "prompt tokens", **self.lm.identity}, prompts, compute)
 
     def retrieval_probabilities(self, prompts: list[str]) -> np.ndarray:
         """P(retrieve) / (P(retrieve) + P(don't)) as the first token after each prompt, shape (len(prompts),).

@@ -10,11 +10,10 @@ from crag.self_rag.decoding import Continuation, ReflectiveModel, Weights, score
 from crag.self_rag.tokens import NO_RETRIEVAL, RETRIEVAL, opening, paragraph
 from crag.system import Corrector, Knowledge, Variant
 from rag.corpus import titled
+from rag.cost import Cost, Spent, cost_by_stage, cost_trace, spent
 from rag.retrieval import Retriever
 from rag.scoring.text import chosen, normalise, verdict
-from rag.types import Answer, Question, Task
-
-ALWAYS_READ = -1.0  # below every probability
+from rag.types import Answer, Completion, Question, Task
 
 
 @dataclass(frozen=True)
@@ -23,6 +22,16 @@ class Evidence:
 
     text: str
     sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """The text that was chosen, what its evidence is from, the scores that chose it, and the cost of all that was written."""
+
+    text: str
+    sources: tuple[str, ...]
+    trace: dict
+    cost: Cost
 
 
 @dataclass(frozen=True)
@@ -44,32 +53,45 @@ class ReflectiveReader:
         self.settings = settings
 
     def read(self, questions: list[Question], evidence: Sequence[Sequence[Evidence]]) -> list[Answer]:
-        """One answer a question. Where the model wouldn't retrieve, or there is no text, it answers without."""
-        wants = self.model.retrieval_probabilities([opening(question) for question in questions])
-        used = [list(own) if p > self.settings.delta else [] for own, p in zip(evidence, wants, strict=True)]
-        long = [i for i, question in enumerate(questions) if question.task == Task.BIOGRAPHY]
-        short = [i for i, question in enumerate(questions) if question.task != Task.BIOGRAPHY]
-        answers: dict[int, Answer] = {}
-        for part, answer in ((short, self._short), (long, self._long)):
-            found = answer([questions[i] for i in part], [used[i] for i in part])
-            answers |= dict(zip(part, found, strict=True))
+        """One answer a question. Where the model wouldn't retrieve, or there is no text, it answers without.
+
+        The retrieval probability is a call, and so is each continuation.
+        """
+        openings = [opening(question) for question in questions]
+        wants = self.model.retrieval_probabilities(openings)
+        asked = [Spent(1, size, 1) for size in self.model.prompt_tokens(openings)]
+        used = [own if p > self.settings.delta else () for own, p in zip(evidence, wants, strict=True)]
         return [
             Answer(
                 question.id,
-                answers[i].text,
-                answers[i].contexts,
-                {"retrieval_probability": float(wants[i]), **answers[i].trace},
+                own.text,
+                own.sources,
+                {
+                    "retrieval_probability": float(p),
+                    **own.trace,
+                    **cost_trace({"retrieve or not": first}, own.cost),
+                },
             )
-            for i, question in enumerate(questions)
+            for question, p, first, own in zip(questions, wants, asked, self.decode(questions, used), strict=True)
         ]
 
-    def _short(self, questions: list[Question], evidence: list[list[Evidence]]) -> list[Answer]:
+    def decode(self, questions: list[Question], evidence: Sequence[Sequence[Evidence]]) -> list[Decoded]:
+        """One text a question, over all of its evidence, whether or not the model would retrieve."""
+        long = [i for i, question in enumerate(questions) if question.task == Task.BIOGRAPHY]
+        short = [i for i, question in enumerate(questions) if question.task != Task.BIOGRAPHY]
+        decoded: dict[int, Decoded] = {}
+        for part, decode in ((short, self._short), (long, self._long)):
+            found = decode([questions[i] for i in part], [evidence[i] for i in part])
+            decoded |= dict(zip(part, found, strict=True))
+        return [decoded[i] for i in range(len(questions))]
+
+    def _short(self, questions: list[Question], evidence: list[Sequence[Evidence]]) -> list[Decoded]:
         """One continuation a text. Open questions take the best one's text, closed ones the answer whose scores sum highest."""
         prompts = [_prompts(question, "", own) for question, own in zip(questions, evidence, strict=True)]
         written = self._continue(prompts, segment=False)
         return [self._choose(*of_one) for of_one in zip(questions, evidence, written, strict=True)]
 
-    def _choose(self, question: Question, evidence: list[Evidence], written: list[Continuation]) -> Answer:
+    def _choose(self, question: Question, evidence: Sequence[Evidence], written: list[Continuation]) -> Decoded:
         scores = [score(continuation, self.settings.weights) for continuation in written]
         totals: dict[str, float] = defaultdict(float)
         for i, continuation in enumerate(written):
@@ -80,14 +102,15 @@ class ReflectiveReader:
         )
         sources = evidence[place].sources if evidence else ()
         trace = {"scores": [round(value, 4) for value in scores]}
-        return Answer(question.id, written[place].text, sources, trace)
+        return Decoded(written[place].text, sources, trace, {"continue": spent(written)})
 
-    def _long(self, questions: list[Question], evidence: list[list[Evidence]]) -> list[Answer]:
+    def _long(self, questions: list[Question], evidence: list[Sequence[Evidence]]) -> list[Decoded]:
         """A beam over segments: each kept text goes on after each piece of evidence; a child's score multiplies its parent's.
 
         A text ends when the model ends it, or would say a segment again or nothing.
         """
         beams = [[Draft()] for _ in questions]
+        costs = [Spent() for _ in questions]
         for _ in range(self.settings.segments):
             open_drafts = [(i, draft) for i, own in enumerate(beams) for draft in own if not draft.ended]
             prompts = [_prompts(questions[i], draft.text, evidence[i]) for i, draft in open_drafts]
@@ -95,6 +118,7 @@ class ReflectiveReader:
                 i: [draft for draft in own if draft.ended] for i, own in enumerate(beams)
             }
             for (i, draft), written in zip(open_drafts, self._continue(prompts, segment=True), strict=True):
+                costs[i] += spent(written)
                 for place, continuation in enumerate(written):
                     sources = evidence[i][place].sources if evidence[i] else ()
                     children[i].append(draft.grown(continuation, sources, score(continuation, self.settings.weights)))
@@ -105,8 +129,10 @@ class ReflectiveReader:
             ]
         best = [max(own, key=lambda draft: draft.score) for own in beams]
         return [
-            Answer(q.id, draft.text, tuple(dict.fromkeys(draft.sources)), {"score": round(draft.score, 4)})
-            for q, draft in zip(questions, best, strict=True)
+            Decoded(
+                draft.text, tuple(dict.fromkeys(draft.sources)), {"score": round(draft.score, 4)}, {"continue": cost}
+            )
+            for draft, cost in zip(best, costs, strict=True)
         ]
 
     def _continue(self, prompts: list[list[str]], segment: bool) -> list[list[Continuation]]:
@@ -139,7 +165,7 @@ class Draft:
         )
 
 
-def _prompts(question: Question, before: str, evidence: list[Evidence]) -> list[str]:
+def _prompts(question: Question, before: str, evidence: Sequence[Evidence]) -> list[str]:
     """The prompts after what is already written: one a piece of evidence, or one without."""
     start = opening(question) + (f"{before} " if before else "")
     if not evidence:
@@ -158,14 +184,18 @@ def _answer_key(question: Question, text: str, place: int) -> str:
 
 class OneTextReader:
     """The reflective model as a plain reader: it always reads the one text it is given. For standard RAG and CRAG on the model of
-    Self-RAG, as the paper compares them."""
+    Self-RAG, as the paper compares them.
+
+    The tokens of an answer are the sums over all continuations: a biography takes several and still counts as one call.
+    """
 
     def __init__(self, model: ReflectiveModel, settings: DecodingSettings):
-        self.reader = ReflectiveReader(model, replace(settings, delta=ALWAYS_READ))
+        self.reader = ReflectiveReader(model, settings)
 
-    def read(self, questions: list[Question], knowledge: list[str]) -> list[str]:
-        texts = [[Evidence(known, ())] if known else [] for known in knowledge]
-        return [answer.text for answer in self.reader.read(questions, texts)]
+    def read(self, questions: list[Question], knowledge: list[str]) -> list[Completion]:
+        decoded = self.reader.decode(questions, [[Evidence(known, ())] if known else [] for known in knowledge])
+        costs = [sum(own.cost.values(), Spent()) for own in decoded]
+        return [Completion(own.text, c.tokens_in, c.tokens_out) for own, c in zip(decoded, costs, strict=True)]
 
 
 class SelfRag:
@@ -210,7 +240,12 @@ class SelfCrag:
         knowledge = self.corrector.correct(questions, self.variant)
         answers = self.reader.read(questions, [self._evidence(known) for known in knowledge])
         return [
-            Answer(answer.question_id, answer.text, answer.contexts, {**known.trace, "decoding": answer.trace})
+            Answer(
+                answer.question_id,
+                answer.text,
+                answer.contexts,
+                {**known.trace, "decoding": answer.trace, **cost_trace(known.cost, cost_by_stage(answer.trace))},
+            )
             for answer, known in zip(answers, knowledge, strict=True)
         ]
 

@@ -23,7 +23,7 @@ _ANY_TOKEN = re.compile("|".join(map(re.escape, ALL_TOKENS)))
 
 def instruction(question: Question) -> str:
     """What is asked: the bare question, or for claims and choices with the form that the answer takes."""
-    if question.task in (Task.SHORT_ANSWER, Task.BIOGRAPHY):
+    if question.task in (Task.SHORT_ANSWER, Task.BIOGRAPHY, Task.AMBIGUOUS):
         return question.text
     return f"{CLOSED_BOOK[question.task]}\n\n{asked(question)}"
 
