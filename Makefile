@@ -26,13 +26,15 @@ reproduce: $(INSTALLED) ## Run all notebooks; PROFILE=smoke|mini|full|paper or a
 	$(BIN)/python -m rag.reproduce $(PROFILE)
 
 check: $(INSTALLED) ## The papers' claims beside the results of a profile
-	$(BIN)/python -m crag.claims $(PROFILE)
+	$(BIN)/python -m rag.claims $(PROFILE)
 
 train: $(INSTALLED) ## Train the adapters below data/adapters again, where they were deleted
 	$(BIN)/python -m crag.self_rag.training
+	$(BIN)/python -m diva.training
 
 external: $(INSTALLED) ## Tables on the real data in the folder RAG_EXTERNAL_DATA
 	$(BIN)/python -m crag.external $(PROFILE)
+	$(BIN)/python -m diva.external $(PROFILE)
 
 test: lint test-unit test-notebooks ## Unit tests, then the notebooks on the smoke profile
 

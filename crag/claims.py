@@ -1,39 +1,15 @@
-"""The claims of the paper beside our results: reproduced, not significant or contradicted (`make check`)."""
+"""The claims of the CRAG paper beside our results."""
 
-import argparse
-import math
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from crag.paper import load_paper
-from rag.errors import RagError
+from rag.claims import Claim, check_all
 from rag.experiment import MAIN_METRIC
 from rag.profile import Profile
 from rag.results import read_table
-from rag.scoring.significance import bootstrap_interval, paired_test
 from rag.types import CRAG_TASKS, Task
-
-ALPHA = 0.05
-KEYS = ("question_id", "passage_id")
-
-
-@dataclass(frozen=True)
-class Claim:
-    """That one selection of rows scores higher than another by a metric; each maps columns to values.
-
-    `rows` names the table of per-question rows. `paper` is the difference that the paper reports, in shares.
-    """
-
-    text: str
-    rows: str
-    metric: str
-    ours: dict[str, object]
-    baseline: dict[str, object]
-    paper: float | None
 
 
 def paper_claims(tasks: Sequence[Task] = CRAG_TASKS) -> list[Claim]:
@@ -140,68 +116,4 @@ def load_rows(profile: str, name: str) -> pd.DataFrame:
 
 def check_claims(profile: Profile) -> pd.DataFrame:
     """Every claim on the profile's tasks against its results."""
-    claims = paper_claims(list(profile.tasks))
-    tables = {name: load_rows(profile.name, name) for name in dict.fromkeys(claim.rows for claim in claims)}
-    return pd.DataFrame([check(claim, tables[claim.rows], profile.bootstrap_samples, profile.seed) for claim in claims])
-
-
-def select(rows: pd.DataFrame, columns: dict[str, object]) -> pd.DataFrame:
-    """The rows with these values, by the ids that pair them. Raises `RagError` where there are none."""
-    mask = np.logical_and.reduce([rows[name] == value for name, value in columns.items()])
-    if not mask.any():
-        raise RagError(f"no rows with {columns}: run the notebook that makes them")
-    return rows[mask].set_index([name for name in KEYS if name in rows]).sort_index(kind="stable")
-
-
-def verdict(difference: float, p: float) -> str:
-    """What a difference and its p say of the claim that it is above zero. Without a p (NaN) nothing is said."""
-    if not p < ALPHA:
-        return "not significant"
-    return "reproduced" if difference > 0 else "contradicted"
-
-
-def check(claim: Claim, rows: pd.DataFrame, samples: int, seed: int) -> dict[str, object]:
-    """One claim against per-question rows, paired by question: effect, interval, p and verdict.
-
-    Questions that either side has no score for are left out; where that leaves none (`n` 0), the numbers are NaN.
-    """
-    ours, baseline = select(rows, claim.ours), select(rows, claim.baseline)
-    if not ours.index.equals(baseline.index):
-        raise RagError(f"claim {claim.text!r} compares different questions: they can't be paired")
-    a, b = ours[claim.metric].to_numpy(float), baseline[claim.metric].to_numpy(float)
-    both = ~(np.isnan(a) | np.isnan(b))  # a biography that says nothing has no score
-    a, b = a[both], b[both]
-    effect = p = low = high = math.nan
-    if len(a):
-        effect, p = float((a - b).mean()), paired_test(a, b, samples, seed)
-        low, high = bootstrap_interval(a - b, samples, seed)
-    return {
-        "claim": claim.text,
-        "metric": claim.metric,
-        "paper": claim.paper,
-        "effect": effect,
-        "ci_low": low,
-        "ci_high": high,
-        "p": p,
-        "n": len(a),
-        "verdict": verdict(effect, p),
-    }
-
-
-def main() -> None:
-    """Print the claims of a profile's committed results. Results that are missing are one line and exit status 1."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("profile", nargs="?", default="full")
-    try:
-        table = read_table(parser.parse_args().profile, "claims")
-    except RagError as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
-    for row in table.itertuples():
-        paper = "" if pd.isna(row.paper) else f"{row.paper:+.3f}"
-        effect = f"{row.effect:+.3f} [{row.ci_low:+.3f}, {row.ci_high:+.3f}]"
-        print(f"{row.verdict:16} {row.claim:58} paper {paper:7} ours {effect} p {row.p:.4f} n {row.n}")
-
-
-if __name__ == "__main__":
-    main()
+    return check_all(paper_claims(list(profile.tasks)), profile, load_rows)

@@ -5,6 +5,7 @@ Between `<!-- table: NAME -->` and `<!-- end -->` stands a table made from the c
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 
@@ -111,19 +112,50 @@ def thresholds_table() -> str:
     )
 
 
-def claims_table() -> str:
-    """The paper's claims and what becomes of them here, in points."""
-    return markdown(
-        [
+def effect_text(value: float, ratio: bool) -> str:
+    """A difference in points, or a ratio; empty where there is none."""
+    return "" if pd.isna(value) else f"{value:.2f}×" if ratio else f"{100 * value:+.1f}"
+
+
+def claims_table(method: str) -> str:
+    """A paper's claims and what becomes of them here."""
+    table = read_table(EVIDENCE, "claims")
+    rows = []
+    for _, row in table[table["method"] == method].iterrows():
+        columns = ("paper", "effect", "ci_low", "ci_high")
+        paper, effect, low, high = (effect_text(row[name], row["at_least"] > 0) for name in columns)
+        rows.append(
             {
                 "claim": row["claim"],
-                "paper": "" if pd.isna(row["paper"]) else f"{100 * row['paper']:+.1f}",
-                "here": f"{100 * row['effect']:+.1f} ({100 * row['ci_low']:+.1f} to {100 * row['ci_high']:+.1f})",
+                "paper": paper,
+                "here": f"{effect} ({low} to {high})" if effect else "",
                 "p": p_text(row["p"]),
                 "n": str(row["n"]),
                 "verdict": row["verdict"],
             }
-            for _, row in read_table(EVIDENCE, "claims").iterrows()
+        )
+    return markdown(rows)
+
+
+def diva_main_table() -> str:
+    """Systems on ambiguous questions: quality in percent, and what a question costs."""
+    return markdown(
+        [
+            {
+                "system": row["system"],
+                "STR-EM": f"{percent(row['str_em'])} ({percent(row['str_em_ci_low'])} to {percent(row['str_em_ci_high'])})",
+                f"D-F1 ({row['reader']} reader)": percent(row["d_f1"]),
+                "ROUGE-L": percent(row["rouge_l"]),
+                "DR": percent(row["dr"]),
+                "DR, paper": percent(row["paper_dr"]),
+                "p": p_text(row["p"]),
+                "calls": f"{row['llm_calls']:.1f}",
+                "tokens in": f"{row['tokens_in']:.0f}",
+                "tokens out": f"{row['tokens_out']:.0f}",
+                "USD per 1,000": f"{row['usd']:.2f}",
+                "seconds": f"{row['seconds']:.1f}",
+            }
+            for _, row in read_table(EVIDENCE, "diva_main").iterrows()
         ]
     )
 
@@ -133,7 +165,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "retrieval": retrieval_table,
     "evaluator": evaluator_table,
     "thresholds": thresholds_table,
-    "claims": claims_table,
+    "claims": partial(claims_table, "crag"),
+    "diva_main": diva_main_table,
+    "diva_claims": partial(claims_table, "diva"),
 }
 
 

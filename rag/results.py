@@ -46,15 +46,20 @@ def write_atomically(path: Path, text: str) -> None:
         raise
 
 
+def table_path(profile: str, name: str) -> Path:
+    """Where a profile's table of this name is, or would be."""
+    return RESULTS / profile / f"{name}.csv"
+
+
 def write_table(profile: Profile, name: str, table: pd.DataFrame) -> None:
     """Write a table to `data/results/<profile>/<name>.csv`."""
     text = table.round(DECIMALS).to_csv(index=False, lineterminator="\n")
-    write_atomically(RESULTS / profile.name / f"{name}.csv", text)
+    write_atomically(table_path(profile.name, name), text)
 
 
 def read_table(profile: str, name: str) -> pd.DataFrame:
     """Read a table back. Raises `RagError` that says how to make it."""
-    path = RESULTS / profile / f"{name}.csv"
+    path = table_path(profile, name)
     if not path.is_file():
         raise RagError(f"{path.relative_to(ROOT)} is missing: run make reproduce PROFILE={profile}")
     return pd.read_csv(path)

@@ -1,7 +1,8 @@
-"""The claims of the paper, by hand, and the experiments that make the rows that they are about, on fakes."""
+"""The claims of the papers, by hand, and the experiments that make the rows that they are about, on fakes."""
 
 import json
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,17 +10,24 @@ import pandas as pd
 import pytest
 from fakes import QUESTIONS, TABLE, FakeWeb, MarkedEvaluator, ScriptedModel, TableRetriever, continuation, make_profile
 
-from crag import claims, experiments
+import crag.claims
+import diva.claims
+from crag import experiments
 from crag.actions import Thresholds
 from crag.analysis import ablation_table, main_table, robustness_table
 from crag.calibration.data import CalibrationData
-from crag.claims import Claim, check, declines, paper_claims, verdict
+from crag.claims import declines, paper_claims
 from crag.evaluator import JudgeStyle
 from crag.experiments import Bench, ablations, calibration_data, main_results, robustness
 from crag.paper import load_paper
+from diva.paper import load_paper as load_diva_paper
+from rag import results
 from rag.cache import Cache
+from rag.claims import Claim, check, main, ratio_verdict, verdict, write_claims
 from rag.errors import RagError
 from rag.experiment import score_texts
+from rag.readme import TABLES
+from rag.results import read_table
 from rag.types import CRAG_TASKS, Completion, Question, Task
 
 CLAIM = Claim("ours > theirs", "some_rows", "accuracy", {"system": "ours"}, {"system": "theirs"}, 0.05)
@@ -89,6 +97,103 @@ def test_different_questions_are_refused(table):
 def test_rows_that_are_missing_are_named():
     with pytest.raises(RagError, match="no rows with {'system': 'theirs'}"):
         check(CLAIM, rows([1.0], []), samples=100, seed=0)
+
+
+def test_a_claim_may_be_of_some_questions_only():
+    claim = replace(CLAIM, where={"coverage": "none"})
+    table = rows([1.0, 0.0, 0.5], [0.0, 1.0, 0.0]).assign(coverage=["none", "full", "none"] * 2)
+    found = check(claim, table, samples=100, seed=0)
+    assert (found["n"], found["effect"]) == (2, 0.75)
+    nothing = check(claim, table.assign(coverage="partial"), samples=100, seed=0)
+    assert (nothing["n"], nothing["verdict"]) == (0, "not significant")
+    assert all(math.isnan(nothing[name]) for name in ("effect", "ci_low", "ci_high", "p"))
+    # A system that did not run is an error, whatever the questions.
+    with pytest.raises(RagError, match="no rows with {'system': 'theirs'}"):
+        check(claim, table[table["system"] == "ours"].assign(coverage="full"), samples=100, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("at_least", "said"),
+    [
+        (1.0, "reproduced"),  # the lower end itself
+        (1.1, "not significant"),
+        (3.0, "not significant"),  # the upper end itself
+        (3.1, "contradicted"),
+    ],
+)
+def test_ratios_by_hand(at_least, said):
+    # Two questions: draws of them give 1 and 3 in a quarter of the cases each, else 2.
+    claim = replace(CLAIM, paper=1.5, at_least=at_least)
+    found = check(claim, rows([2.0, 2.0], [2.0, 6.0]), samples=2000, seed=0)
+    assert (found["effect"], found["ci_low"], found["ci_high"]) == (2.0, 1.0, 3.0)
+    assert (found["paper"], found["at_least"], found["n"], found["verdict"]) == (1.5, at_least, 2, said)
+    assert math.isnan(found["p"])
+
+
+def test_a_ratio_without_questions_says_nothing():
+    found = check(replace(CLAIM, at_least=2.0), rows([math.nan], [1.0]), samples=100, seed=0)
+    assert found["n"] == 0 and math.isnan(found["effect"]) and found["verdict"] == "not significant"
+    assert ratio_verdict(math.nan, math.nan, 1.0) == "not significant"
+
+
+def test_what_costs_nothing_has_no_ratio():
+    with pytest.raises(RagError, match="claim 'ours > theirs': a ratio needs costs above zero"):
+        check(replace(CLAIM, at_least=2.0), rows([1.0, 0.0], [1.0, 1.0]), samples=100, seed=0)
+
+
+@pytest.fixture
+def results_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    return tmp_path
+
+
+def checked(text, effect, at_least=None):
+    row = {"claim": text, "metric": "m", "at_least": at_least, "paper": None, "effect": effect, "ci_low": effect}
+    p = math.nan if at_least or math.isnan(effect) else 0.5
+    return pd.DataFrame([{**row, "ci_high": effect, "p": p, "n": 3, "verdict": "reproduced"}])
+
+
+def test_a_method_writes_its_claims_beside_the_others(results_folder):
+    profile = make_profile()
+    write_claims(profile, "diva", checked("d", 2.5, at_least=2.0))
+    write_claims(profile, "crag", pd.concat([checked("c1", 0.1), checked("c2", 0.2)]))
+    table = read_table("fakes", "claims")
+    assert list(table.columns) == "method claim metric at_least paper effect ci_low ci_high p n verdict".split()
+    assert table[["method", "claim", "effect"]].to_numpy().tolist() == [
+        ["crag", "c1", 0.1],
+        ["crag", "c2", 0.2],
+        ["diva", "d", 2.5],
+    ]
+    write_claims(profile, "crag", checked("c3", 0.3))
+    once = (results_folder / "fakes" / "claims.csv").read_bytes()
+    assert read_table("fakes", "claims")["claim"].tolist() == ["c3", "d"]
+    write_claims(profile, "diva", checked("d", 2.5, at_least=2.0))
+    assert (results_folder / "fakes" / "claims.csv").read_bytes() == once
+
+
+def test_claims_are_printed_one_a_line(results_folder, monkeypatch, capsys):
+    write_claims(make_profile(), "diva", pd.concat([checked("d1", 2.5, at_least=2.0), checked("d2", math.nan)]))
+    write_claims(make_profile(), "crag", checked("c", -0.25).assign(paper=0.1))
+    monkeypatch.setattr("sys.argv", ["claims", "fakes"])
+    main()
+    assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
+        "reproduced c paper +0.100 ours -0.250 [-0.250, -0.250] p 0.5000 n 3",
+        "reproduced d1 paper ours 2.50× [2.50×, 2.50×] n 3",
+        "reproduced d2 paper ours n 3",
+    ]
+
+
+def test_the_readme_shows_the_claims_of_one_method(results_folder, monkeypatch):
+    monkeypatch.setattr("rag.readme.EVIDENCE", "fakes")
+    ratio, difference = checked("d1", 2.5, at_least=2.0).assign(paper=1.96), checked("d2", -0.25).assign(paper=0.1)
+    write_claims(make_profile(), "diva", pd.concat([ratio, difference, checked("d3", math.nan)]))
+    write_claims(make_profile(), "crag", checked("c", 0.1))
+    assert TABLES["diva_claims"]().splitlines()[2:] == [
+        "| d1 | 1.96× | 2.50× (2.50× to 2.50×) |  | 3 | reproduced |",
+        "| d2 | +10.0 | -25.0 (-25.0 to -25.0) | 0.500 | 3 | reproduced |",
+        "| d3 |  |  |  | 3 | reproduced |",
+    ]
+    assert TABLES["claims"]().splitlines()[2:] == ["| c |  | +10.0 (+10.0 to +10.0) | 0.500 | 3 | reproduced |"]
 
 
 def test_what_has_no_score_is_left_out():
@@ -210,16 +315,108 @@ def test_every_claim_finds_its_rows_in_what_the_experiments_write(bench, monkeyp
             ]
         ),
     }
-    monkeypatch.setattr(claims, "read_table", lambda profile, name: tables[name])
+    monkeypatch.setattr(crag.claims, "read_table", lambda profile, name: tables[name])
     profile = make_profile(bootstrap_samples=200)
-    found = claims.check_claims(profile)
+    found = crag.claims.check_claims(profile)
     assert len(found) == len(paper_claims())
     assert found["n"].isin([1, 4]).all()
     assert set(found["verdict"]) <= {"reproduced", "not significant", "contradicted"}
     # A profile without a task has no claims about it.
-    fewer = claims.check_claims(profile.model_copy(update={"biographies": None, "choices": None}))
+    fewer = crag.claims.check_claims(profile.model_copy(update={"biographies": None, "choices": None}))
     assert len(found) - len(fewer) == 2 * 3
     assert not fewer["claim"].str.contains("biography|choice").any()
+
+
+def test_the_effects_of_diva_are_its_published_differences():
+    found = {claim.text: claim.paper for claim in diva.claims.paper_claims()}
+    expected = {
+        "diva > rag on d_f1": 0.014,  # 38.9 - 37.5
+        "diva > crag on d_f1": 0.024,  # 42.0 - 39.6
+        "diva > iterative-rag on d_f1": 0.004,  # 38.9 - 38.5
+        "diva > closed-book on d_f1": 0.049,  # 38.9 - 34.0
+        "diva ≥ 2× faster than iterative-rag": 53.1 / 27.1,
+        "diva ≥ 1.8× cheaper than iterative-rag": 1.8,
+        "diva > standard retrieval on MRecall@5": 0.018,  # 37.0 - 35.2
+        "gold > diva retrieval on MRecall@5": 0.045,  # 41.5 - 37.0
+        "diva > diva without adaptation on d_f1": 0.004,  # 38.9 - 38.5
+    }
+    assert {text: found[text] for text in expected} == pytest.approx(expected)
+    # Four systems by two metrics, time and money, two retrievals, the closed book, three variants and one by D-F1.
+    assert len(found) == 8 + 2 + 2 + 1 + 3 + 1
+    assert {text for text, effect in found.items() if effect is None} == found.keys() - expected.keys()
+
+
+def test_the_published_rows_of_diva_fit_together():
+    paper = load_diva_paper()
+    for table in ("main", "ablation"):
+        for row in (row for own in paper[table].values() for row in own.values()):
+            assert row["dr"] == pytest.approx(math.sqrt(row["d_f1"] * row["rouge_l"]), abs=0.1), row
+    assert sum(paper["coverage"].values()) == pytest.approx(100)
+    iterative, ours = paper["cost"]["iterative-rag"], paper["cost"]["diva"]
+    # A token written costs two or three times one read: the tokens give less than the 1.8 that is claimed.
+    dollars = [[row["tokens_in"] + times * row["tokens_out"] for times in (2, 3)] for row in (iterative, ours)]
+    assert [a / b for a, b in zip(*dollars, strict=True)] == pytest.approx([1.71, 1.75], abs=0.006)
+    assert all(stage["tokens_in"] < ours["tokens_in"] for stage in paper["diva_stages"].values())
+
+
+def diva_tables(coverage):
+    """Rows of three questions: a score is higher for the systems named first, a cost lower."""
+    systems = ["diva", "iterative-rag", "crag", "closed-book", "rag", "query-refinement", "self-rag"]
+    variants = ["diva", "diva without adaptation", "diva without pruning", "diva without verification"]
+    retrievals = ["gold", "diva", "query-refinement", "standard"]
+    asked = [{"question_id": f"q{i}", "coverage": kind} for i, kind in enumerate(coverage)]
+
+    def table(column, names, scores, **same):
+        values = [{**same, column: name, **question, **scores(i)} for i, name in enumerate(names) for question in asked]
+        return pd.DataFrame(values)
+
+    def quality(i):
+        return {"str_em": 1 - i / 10, "d_f1": 0.8 - i / 10, "rouge_l": 0.3}
+
+    def costs(i):
+        return {**quality(i), "calls": 5, "tokens_in": 100, "tokens_out": 10, "usd": 0.001 * 2**i}
+
+    main = table("system", systems, costs, dataset="embedded", form="office")
+    return {
+        "diva_main_rows": main,
+        "diva_time_rows": table("system", systems, lambda i: {"seconds": 4.0**i}).drop(columns="coverage"),
+        "diva_recall_rows": pd.concat(
+            [
+                table("retrieval", retrievals, lambda i: {"mrecall": float(i < 2)}, k=5),
+                table("retrieval", retrievals, lambda i: {"mrecall": 0.0}, k=10),
+            ]
+        ).drop(columns="coverage"),
+        "diva_ablation_rows": table("system", variants, quality).drop(columns="coverage"),
+    }
+
+
+def test_every_claim_of_diva_finds_its_rows(monkeypatch):
+    tables = diva_tables(["full", "none", "partial"])
+    monkeypatch.setattr(diva.claims, "read_table", lambda profile, name: tables[name])
+    found = diva.claims.check_claims(make_profile(bootstrap_samples=200)).set_index("claim")
+    assert len(found) == len(diva.claims.paper_claims())
+    assert found["n"].drop("closed-book > rag where no answer is retrieved").eq(3).all()
+    expected = {
+        "diva > rag on str_em": 0.4,
+        "diva > crag on d_f1": 0.2,
+        "diva ≥ 2× faster than iterative-rag": 4.0,
+        "diva ≥ 1.8× cheaper than iterative-rag": 2.0,
+        "diva > standard retrieval on MRecall@5": 1.0,
+        "gold > diva retrieval on MRecall@5": 0.0,
+        "closed-book > rag where no answer is retrieved": 0.1,
+        "diva > diva without verification on str_em": 0.3,
+    }
+    assert found.loc[list(expected), "effect"].to_dict() == pytest.approx(expected)
+    assert found.loc["closed-book > rag where no answer is retrieved", "n"] == 1
+    assert found.loc[found["at_least"].notna(), "verdict"].tolist() == ["reproduced"] * 2
+
+
+def test_a_profile_without_uncovered_questions_lists_the_claim_on_them(monkeypatch):
+    tables = diva_tables(["full", "partial"])
+    monkeypatch.setattr(diva.claims, "read_table", lambda profile, name: tables[name])
+    found = diva.claims.check_claims(make_profile(bootstrap_samples=200)).set_index("claim")
+    row = found.loc["closed-book > rag where no answer is retrieved"]
+    assert (row["n"], row["verdict"]) == (0, "not significant") and math.isnan(row["effect"])
 
 
 def test_the_main_results_have_all_systems_of_table_1(bench):
@@ -319,7 +516,7 @@ def test_abstentions_count_nothing_in_calibration(bench):
 def test_missing_claims_are_one_line_on_the_command_line(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["claims", "nowhere"])
     with pytest.raises(SystemExit) as caught:
-        claims.main()
+        main()
     assert caught.value.code == 1
     assert (
         capsys.readouterr().err

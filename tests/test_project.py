@@ -11,8 +11,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from crag.claims import paper_claims
+import crag.claims
+import diva.claims
 from crag.paper import load_paper
+from rag.claims import matching
 from rag.experiment import MAIN_METRIC
 from rag.paths import NOTEBOOKS, RESULTS, ROOT
 
@@ -114,29 +116,68 @@ def test_the_committed_ablations_come_from_their_rows(profile, name):
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_the_committed_claims_are_all_of_the_papers(profile):
+@pytest.mark.parametrize(
+    ("method", "paper_claims"), [("crag", crag.claims.paper_claims), ("diva", diva.claims.paper_claims)]
+)
+def test_the_committed_claims_are_all_of_the_papers(profile, method, paper_claims):
     (table,) = committed(profile, "claims")
+    assert table["method"].is_monotonic_increasing
+    if method not in set(table["method"]):
+        pytest.skip(f"{profile} has no claims of {method}: run make reproduce PROFILE={profile}")
+    table = table[table["method"] == method]
     claims = {claim.text: claim for claim in paper_claims()}
     assert sorted(table["claim"]) == sorted(claims)
     for row in table.itertuples():
         paper = claims[row.claim].paper
         assert row.paper == pytest.approx(np.nan if paper is None else paper, nan_ok=True)
-        sure = row.p < 0.05
-        assert row.verdict == ("not significant" if not sure else "reproduced" if row.effect > 0 else "contradicted")
+        at_least = claims[row.claim].at_least
+        assert row.at_least == pytest.approx(np.nan if at_least is None else at_least, nan_ok=True)
+        if at_least is None:
+            right, wrong = row.p < 0.05 and row.effect > 0, row.p < 0.05 and row.effect < 0
+        else:
+            right, wrong = row.ci_low >= at_least, row.ci_high < at_least
+        assert row.verdict == ("reproduced" if right else "contradicted" if wrong else "not significant")
         if "declines" not in row.claim and claims[row.claim].rows != "evaluator_rows":
             (rows,) = committed(profile, claims[row.claim].rows)
             ours, baseline = (
-                rows[np.logical_and.reduce([rows[name] == value for name, value in chosen.items()])].set_index(
-                    "question_id"
-                )[row.metric]
+                matching(rows, {**chosen, **claims[row.claim].where}).set_index("question_id")[row.metric]
                 for chosen in (claims[row.claim].ours, claims[row.claim].baseline)
             )
-            assert row.effect == pytest.approx((ours - baseline).mean(), abs=1e-6, nan_ok=True)
+            effect = (ours - baseline).mean() if at_least is None else baseline.mean() / ours.mean()
+            assert row.effect == pytest.approx(effect, abs=1e-6, nan_ok=True)
 
 
 def test_readme_tables_come_from_the_results():
     from rag.readme import EVIDENCE, render
 
-    committed(EVIDENCE, "crag_main", "retrieval", "evaluator", "thresholds", "claims")
+    committed(EVIDENCE, "crag_main", "retrieval", "evaluator", "thresholds", "claims", "diva_main")
     text = (ROOT / "README.md").read_text()
     assert render(text) == text, "run make readme"
+
+
+def test_divas_main_table_as_text(monkeypatch):
+    from rag import readme
+
+    row = {
+        "system": "diva",
+        **{"str_em": 0.5, "str_em_ci_low": 0.41236, "str_em_ci_high": 0.6, "d_f1": 0.25, "rouge_l": 0.36, "dr": 0.3},
+        **{"paper_dr": 0.405, "p": 0.0004, "reader": "lexical", "llm_calls": 5.25, "tokens_in": 1234.5678},
+        **{"tokens_out": 56.78, "usd": 0.706, "seconds": 12.34, "timed": 4, "n": 24},
+    }
+    rag = {**row, "system": "rag", "paper_dr": np.nan, "p": np.nan}
+    asked = []
+    monkeypatch.setattr(readme, "read_table", lambda *names: asked.append(names) or pd.DataFrame([row, rag]))
+    head, line, first, second = readme.TABLES["diva_main"]().splitlines()
+    assert asked == [(readme.EVIDENCE, "diva_main")]
+    assert [cell.strip() for cell in head.strip("|").split("|")][:5] == [
+        "system",
+        "STR-EM",
+        "D-F1 (lexical reader)",
+        "ROUGE-L",
+        "DR",
+    ]
+    assert first == (
+        "| diva | 50.0 (41.2 to 60.0) | 25.0 | 36.0 | 30.0 | 40.5 | < 0.001 | 5.2 | 1235 | 57 | 0.71 | 12.3 |"
+    )
+    assert second.startswith("| rag | 50.0 (41.2 to 60.0) | 25.0 | 36.0 | 30.0 |  |  | 5.2 |")
+    assert line.count("---") == head.count("|") - 1 == 12

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from rag.scoring.significance import bootstrap_interval, paired_test
+from rag.errors import RagError
+from rag.scoring.significance import bootstrap_interval, bootstrap_ratio, paired_test
 
 
 def test_interval_of_a_share_is_the_binomial_one():
@@ -19,6 +20,35 @@ def test_interval_of_a_constant():
     assert bootstrap_interval(np.ones(5), samples=100, seed=0) == (1.0, 1.0)
 
 
+def test_interval_of_a_ratio_of_two_questions_spans_its_draws():
+    # Draws of two questions: the first twice, both, or the second twice; each end has a quarter of them.
+    assert bootstrap_ratio([1.0, 3.0], [4.0, 3.0], samples=2000, seed=0) == (1.0, 4.0)
+
+
+def test_a_ratio_is_paired():
+    ours = np.array([1.0, 10.0, 100.0, 3.0])
+    assert bootstrap_ratio(ours, 2 * ours, samples=500, seed=0) == (2.0, 2.0)
+
+
+def test_interval_of_a_ratio_to_a_constant_is_that_of_the_mean():
+    values = np.random.default_rng(0).random(60)
+    low, high = bootstrap_interval(values, samples=5000, seed=1)
+    assert bootstrap_ratio(np.full(60, 2.0), values, samples=5000, seed=2) == pytest.approx(
+        (low / 2, high / 2), abs=0.01
+    )
+
+
+def test_interval_of_a_ratio_of_constants():
+    assert bootstrap_ratio([2.0, 2.0], [3.0, 3.0], samples=100, seed=0) == (1.5, 1.5)
+    assert bootstrap_ratio([2.0], [3.0], samples=100, seed=0) == (1.5, 1.5)
+
+
+@pytest.mark.parametrize("ours", [[0.0, 0.0], [0.0, 5.0], [-1.0, 5.0]])
+def test_a_ratio_to_nothing_is_refused(ours):
+    with pytest.raises(RagError, match="needs costs above zero"):
+        bootstrap_ratio(ours, [1.0, 1.0], samples=100, seed=0)
+
+
 def test_paired_test_on_binary_scores_is_the_exact_sign_test():
     # 12 pairs differ, 10 of them in our favour: McNemar's exact p.
     ours = np.array([1.0] * 10 + [0.0] * 2 + [1.0] * 20)
@@ -29,6 +59,10 @@ def test_paired_test_on_binary_scores_is_the_exact_sign_test():
 
 def test_paired_test_of_equal_scores():
     assert paired_test(np.ones(4), np.ones(4), samples=100, seed=0) == 1.0
+
+
+def test_paired_test_of_a_single_pair():
+    assert paired_test([1.0], [0.0], samples=100, seed=0) == 1.0
 
 
 def test_same_seed_same_numbers():

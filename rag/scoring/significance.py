@@ -3,6 +3,8 @@
 import numpy as np
 from scipy import stats
 
+from rag.errors import RagError
+
 
 def bootstrap_interval(values: np.ndarray, samples: int, seed: int) -> tuple[float, float]:
     """95 % percentile bootstrap interval of the mean of per-question scores, shape (n,). A constant gives itself twice."""
@@ -11,6 +13,30 @@ def bootstrap_interval(values: np.ndarray, samples: int, seed: int) -> tuple[flo
         return float(values[0]), float(values[0])
     result = stats.bootstrap(
         (values,), np.mean, n_resamples=samples, method="percentile", rng=np.random.default_rng(seed), batch=1000
+    )
+    return float(result.confidence_interval.low), float(result.confidence_interval.high)
+
+
+def bootstrap_ratio(ours: np.ndarray, baseline: np.ndarray, samples: int, seed: int) -> tuple[float, float]:
+    """95 % percentile bootstrap interval of the ratio of means, baseline to ours, of paired per-question costs, shape (n,).
+
+    Questions are drawn, each with both its costs. Constant costs give their ratio twice. Raises `RagError` where one of
+    ours is not above zero: a draw could divide by zero.
+    """
+    ours, baseline = np.asarray(ours, dtype=float), np.asarray(baseline, dtype=float)
+    if not (ours > 0).all():
+        raise RagError(f"a ratio needs costs above zero, and the least of {len(ours)} is {ours.min()}: leave it out")
+    if np.ptp(ours) == 0 and np.ptp(baseline) == 0:
+        return float(baseline[0] / ours[0]), float(baseline[0] / ours[0])
+    result = stats.bootstrap(
+        (ours, baseline),
+        lambda x, y, axis: np.mean(y, axis=axis) / np.mean(x, axis=axis),
+        paired=True,
+        vectorized=True,
+        n_resamples=samples,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+        batch=1000,
     )
     return float(result.confidence_interval.low), float(result.confidence_interval.high)
 
@@ -24,10 +50,11 @@ def estimate(values: np.ndarray, samples: int, seed: int) -> dict[str, float]:
 def paired_test(ours: np.ndarray, baseline: np.ndarray, samples: int, seed: int) -> float:
     """Two-sided p of the mean difference of paired per-question scores, by random exchange within the pairs.
 
-    Works alike for 0/1 and for graded scores. Equal scores throughout give 1.0.
+    Works alike for 0/1 and for graded scores. Equal scores throughout give 1.0, and so does a single pair:
+    exchanged, it is as far apart.
     """
     ours, baseline = np.asarray(ours, dtype=float), np.asarray(baseline, dtype=float)
-    if np.array_equal(ours, baseline):
+    if len(ours) == 1 or np.array_equal(ours, baseline):
         return 1.0
     result = stats.permutation_test(
         (ours, baseline),
