@@ -32,7 +32,7 @@ from crag.setup import (
     single_threshold,
     train_evaluator,
 )
-from crag.system import Corrector, Crag, Variant, score_hits
+from crag.system import Corrector, Crag, CragCorrection, Variant, score_hits
 from crag.web.types import WebSearch
 from rag.cove import ChainOfVerification
 from rag.experiment import MAIN_METRIC, Scorer, run_systems, score_texts
@@ -43,6 +43,7 @@ from rag.systems import ClosedBook, GeneratorReader, StandardRag, System
 from rag.types import Question, Task
 
 PLAN_TOKENS = 96
+AMBIGUOUS_TOP_K = 5
 INSTRUCT, SELF_RAG = "instruct", "self-rag"
 """The two generators: the instruction-tuned one, and the one that was trained to reflect."""
 
@@ -127,6 +128,23 @@ def open_benches(setup: Setup) -> Iterator[dict[Task, Bench]]:
             )
             for task in setup.profile.tasks
         }
+
+
+@contextmanager
+def open_ambiguous(setup: Setup) -> Iterator[tuple[list[System], CragCorrection]]:
+    """Self-RAG and CRAG on ambiguous questions, and CRAG's correction for other systems, with the web open while the context lasts.
+
+    They read as many passages as DIVA keeps. Thresholds are those of short answers.
+    """
+    retriever, chosen = setup.ambiguous_retriever, setup.profile.self_rag
+    evaluator = train_evaluator(setup)
+    thresholds = calibrate(setup, evaluator)
+    decoding = DecodingSettings(setup.profile.answer_tokens(Task.AMBIGUOUS), chosen.delta)
+    reflective = ReflectiveReader(reflective_model(setup), decoding)
+    with open_web(setup) as web:
+        corrector = Corrector(retriever, evaluator, make_rewriter(setup), web, thresholds, AMBIGUOUS_TOP_K)
+        crag = Crag(corrector, GeneratorReader(setup.generator(Task.AMBIGUOUS)))
+        yield [SelfRag(retriever, reflective, AMBIGUOUS_TOP_K), crag], CragCorrection(corrector)
 
 
 def main_results(bench: Bench) -> pd.DataFrame:

@@ -4,9 +4,7 @@ Nothing is trained, fitted or copied here: cuts and thresholds are those of the 
 and scores. `make external` reads the folder that RAG_EXTERNAL_DATA names.
 """
 
-import argparse
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +17,11 @@ from crag.evaluator import Evaluator
 from crag.pairs import Pair, load_pairs
 from crag.refinement import STRIP_SENTENCES
 from crag.setup import calibrate, evaluators, llm_judges, train_evaluator
-from rag.corpus import fraction, read_lines, sentences
+from rag.corpus import read_lines, sentences
+from rag.cost import cost_trace, spent
 from rag.errors import RagError
 from rag.experiment import run_systems, summarise
+from rag.external import draw, external_run
 from rag.results import write_table
 from rag.setup import Setup, load_setup
 from rag.systems import GeneratorReader, Reader
@@ -59,7 +59,7 @@ def load_knowledge(path: Path) -> list[ReleasedKnowledge]:
 
 
 class GivenKnowledge:
-    """Answers from knowledge that is given by question id; the trace holds the action that chose it."""
+    """Answers from knowledge that is given by question id; the trace holds the action that chose it, and the cost."""
 
     def __init__(self, name: str, reader: Reader, knowledge: Mapping[str, str], actions: Mapping[str, Action]):
         self.name = name
@@ -68,10 +68,14 @@ class GivenKnowledge:
         self.actions = actions
 
     def answer(self, questions: list[Question]) -> list[Answer]:
-        texts = self.reader.read(questions, [self.knowledge[question.id] for question in questions])
+        read = self.reader.read(questions, [self.knowledge[question.id] for question in questions])
         return [
-            Answer(question.id, text, trace={"action": self.actions[question.id].value})
-            for question, text in zip(questions, texts, strict=True)
+            Answer(
+                question.id,
+                own.text,
+                trace={"action": self.actions[question.id].value, **cost_trace({"answer": spent([own])})},
+            )
+            for question, own in zip(questions, read, strict=True)
         ]
 
 
@@ -91,7 +95,7 @@ def choose_actions(known: list[ReleasedKnowledge], evaluator: Evaluator, thresho
 def knowledge_rows(
     setup: Setup, known: list[ReleasedKnowledge], evaluator: Evaluator, thresholds: Thresholds
 ) -> pd.DataFrame:
-    """The embedded generator without knowledge, with internal, web and both, and with what CRAG's action chooses."""
+    """The embedded generator with internal knowledge, with web knowledge, with both, and with what CRAG's action chooses."""
     reader = GeneratorReader(setup.generator())
     actions = choose_actions(known, evaluator, thresholds)
     sources = {
@@ -107,16 +111,8 @@ def knowledge_rows(
 
 def main() -> None:
     """Write the external tables of a profile."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("profile", nargs="?", default="full")
-    parser.add_argument(
-        "--questions", type=int, help="so many of the knowledge questions, drawn by a hash of their ids"
-    )
-    arguments = parser.parse_args()
-    folder = os.environ.get("RAG_EXTERNAL_DATA")
-    if not folder:
-        raise SystemExit("error: set RAG_EXTERNAL_DATA to the folder with the external data")
-    setup = load_setup(arguments.profile)
+    run = external_run(__doc__)
+    setup = load_setup(run.profile)
     profile = setup.profile
     samples, seed = profile.bootstrap_samples, profile.seed
 
@@ -124,7 +120,7 @@ def main() -> None:
         evaluators(setup),
         llm_judges(setup),
         retrieved_pairs(setup, "dev"),
-        load_pairs(Path(folder) / PAIRS),
+        load_pairs(run.folder / PAIRS),
         profile.evaluator.judged_pairs,
         samples,
         seed,
@@ -132,8 +128,7 @@ def main() -> None:
     write_table(profile, "external_evaluator", table)
     write_table(profile, "external_evaluator_rows", rows)
 
-    known = sorted(load_knowledge(Path(folder) / KNOWLEDGE), key=lambda one: fraction(f"external/{one.question.id}"))
-    known = known[: arguments.questions]
+    known = draw(load_knowledge(run.folder / KNOWLEDGE), run.questions, lambda one: one.question.id)
     evaluator = train_evaluator(setup)
     rows = knowledge_rows(setup, known, evaluator, calibrate(setup, evaluator))
     write_table(profile, "external_knowledge", summarise(rows, "internal", samples, seed))

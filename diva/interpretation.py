@@ -18,7 +18,9 @@ from rag.encoding import Encoder
 from rag.errors import RagError
 from rag.generation import Generator
 from rag.retrieval import Retriever
-from rag.types import Question
+from rag.scoring.ambiguous import Matching, holds
+from rag.scoring.text import normalise
+from rag.types import Interpretation, Question
 
 MAX_INTERPRETATIONS = 5
 SHOTS = 5
@@ -227,14 +229,36 @@ class TitlesInterpreter:
 
     def interpret(self, questions: Sequence[Question]) -> list[Interpreted]:
         texts = [question.text for question in questions]
-        found = self.retriever.retrieve(texts, self.depth)
-        titles = [list(dict.fromkeys(hit.passage.title for hit in hits if hit.passage.title)) for hits in found]
+        pages = first_titles(self.retriever, texts, self.depth)
+        titles = [list(dict.fromkeys(found.values())) for found in pages]
         completions = self.generator.generate([titles_prompt(*asked) for asked in zip(texts, titles, strict=True)])
         results = []
         for text, completion in zip(texts, completions, strict=True):
             cost = {"interpret": spent([completion])}
             results.append(_interpreted(text, (), "", completion.text, self.limit, cost))
         return results
+
+
+def first_titles(retriever: Retriever, texts: Sequence[str], depth: int) -> list[dict[str, str]]:
+    """Titles by article of the first `depth` passages for each text, in the order found; pages without one are left out."""
+    return [
+        {hit.passage.article_id: hit.passage.title for hit in hits if hit.passage.title}
+        for hits in retriever.retrieve(list(texts), depth)
+    ]
+
+
+def page_name(article_id: str) -> str:
+    """What a page is called, without what its title adds to tell it from others: "Mercury", "Leopold I"."""
+    return re.split(r" \(|, ", article_id.replace("_", " "))[0]
+
+
+def means(text: str, interpretation: Interpretation, question: str) -> bool:
+    """Whether a text stands for an interpretation of a question: it says the same after normalising, or it names the page
+    where the question doesn't."""
+    if normalise(text) == normalise(interpretation.text):
+        return True
+    name = [page_name(interpretation.article_id)] if interpretation.article_id else []
+    return holds(text, name, Matching.TOKEN) and not holds(question, name, Matching.TOKEN)
 
 
 def _interpreted(

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from rag.assets import build_folder
 from rag.encoding import texts_digest
 from rag.generation import ADAPTER_TOKENS, LanguageModel
@@ -55,6 +57,21 @@ class AdapterRecord:
     seconds: float
     losses: list[tuple[int, float]]
     dev_loss: float
+
+    def summary(self, name: str) -> pd.DataFrame:
+        """The record as a column of this name, for a notebook."""
+        return pd.DataFrame(
+            {
+                name: {
+                    "start": self.base,
+                    "training examples": self.examples,
+                    "trained parameters": f"{self.trainable_params:,}",
+                    "training loss, first and last": f"{self.losses[0][1]:.3f}, {self.losses[-1][1]:.3f}",
+                    "dev loss": f"{self.dev_loss:.3f}",
+                    "seconds": self.seconds,
+                }
+            }
+        )
 
 
 def train_adapter(

@@ -3,17 +3,28 @@
 import hashlib
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from rag import assets
+from rag.cache import Cache
 from rag.progress import progress
 
 BATCH_SIZE = 32
 CHUNK = 512
 
 
-class Encoder:
+class Encoder(Protocol):
+    """Anything that turns texts into vectors. `name` says which, in cache keys."""
+
+    name: str
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        """Unit vectors of the texts, float32 of shape (len(texts), dimension)."""
+
+
+class SentenceEncoder:
     """A frozen sentence encoder: a folder or a hub name; without one, the embedded all-MiniLM-L6-v2."""
 
     def __init__(self, model: str | None = None):
@@ -27,7 +38,6 @@ class Encoder:
         return SentenceTransformer(self.model or str(assets.encoder_folder()))
 
     def encode(self, texts: list[str]) -> np.ndarray:
-        """Unit vectors of the texts, float32 of shape (len(texts), dimension)."""
         order = sorted(range(len(texts)), key=lambda i: (-len(texts[i]), i))
         vectors = np.empty((len(texts), self._transformer.get_embedding_dimension()), dtype=np.float32)
         chunks = [order[start : start + CHUNK] for start in range(0, len(order), CHUNK)]
@@ -36,6 +46,23 @@ class Encoder:
                 [texts[i] for i in chunk], batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False
             )
         return vectors
+
+
+class CachedEncoder:
+    """An encoder that never encodes the same text twice: the passages of one collection come up again and again."""
+
+    def __init__(self, encoder: Encoder, cache: Cache):
+        self.encoder = encoder
+        self.cache = cache
+        self.name = encoder.name
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        def compute(missing: list[str]) -> list[list[float]]:
+            return self.encoder.encode(missing).tolist()
+
+        if not texts:
+            return self.encoder.encode(texts)
+        return np.array(self.cache.map({"stage": "encode", "encoder": self.name}, texts, compute), dtype=np.float32)
 
 
 def texts_digest(*parts: str) -> str:

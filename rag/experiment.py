@@ -14,7 +14,10 @@ from rag.systems import System
 from rag.types import CRAG_TASKS, Answer, Question, Task
 
 # What is compared between systems; other columns of the rows describe.
-METRICS = ("accuracy", "exact_match", "token_f1", "factscore", "precision", "abstained", "str_em", "d_f1", "rouge_l")
+METRICS = (
+    *("accuracy", "exact_match", "token_f1", "factscore", "precision", "abstained"),
+    *("str_em", "d_f1", "rouge_l", "wrong_answers", "mrecall_substring", "mrecall_token"),
+)
 # What the paper reports for each task (CRAG §5.2).
 MAIN_METRIC = {task: "factscore" if task == Task.BIOGRAPHY else "accuracy" for task in CRAG_TASKS}
 Scorer = Callable[[list[Question], list[Answer]], Sequence[Mapping[str, float]]]

@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,7 +23,7 @@ TOP_LOGPROBS = 20
 
 
 class Generator(Protocol):
-    """Anything that continues prompts greedily. `identity` holds all that its output depends on but the prompt."""
+    """Anything that continues prompts. `identity` holds all that its output depends on but the prompt."""
 
     identity: Mapping[str, Any]
 
@@ -136,14 +136,28 @@ def computes_in_bfloat16() -> bool:
     return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
 
 
-class LocalGenerator:
-    """Greedy completions of a `LanguageModel` in its chat template, up to the end token, a newline or `max_new_tokens`."""
+@dataclass(frozen=True)
+class Sampling:
+    """Drawing the next token at a temperature, instead of taking the likeliest one. A draw also depends on the batch."""
 
-    def __init__(self, lm: LanguageModel, max_new_tokens: int = 24, batch_size: int = 8):
+    temperature: float
+    seed: int
+
+
+class LocalGenerator:
+    """Completions of a `LanguageModel` in its chat template, up to the end token, a newline or `max_new_tokens`: greedy ones,
+    or with `sampling` drawn ones."""
+
+    def __init__(
+        self, lm: LanguageModel, max_new_tokens: int = 24, batch_size: int = 8, sampling: Sampling | None = None
+    ):
         self.lm = lm
         self.max_new_tokens = max_new_tokens
         self.batch_size = batch_size
+        self.sampling = sampling
         self.identity = {**lm.identity, "max_new_tokens": max_new_tokens, "stop": "newline"}
+        if sampling:
+            self.identity |= asdict(sampling)
 
     def generate(self, prompts: list[str]) -> list[Completion]:
         import torch
@@ -151,12 +165,18 @@ class LocalGenerator:
         tokenizer, model = self.lm.loaded
         completions: dict[int, Completion] = {}
         texts = [self.lm.chat(prompt) for prompt in prompts]
+        choice: dict[str, Any] = {"do_sample": False}
+        if self.sampling:
+            # Without top_k, generate() would draw from the fifty likeliest tokens alone.
+            choice = {"do_sample": True, "temperature": self.sampling.temperature, "top_k": 0}
         for batch, inputs in self.lm.batches(texts, self.batch_size, self.max_new_tokens):
-            with torch.inference_mode():
+            with torch.inference_mode(), torch.random.fork_rng():
+                if self.sampling:
+                    torch.manual_seed(self.sampling.seed)
                 output = model.generate(
                     **inputs,
+                    **choice,
                     max_new_tokens=self.max_new_tokens,
-                    do_sample=False,
                     stop_strings=["\n"],
                     tokenizer=tokenizer,
                     pad_token_id=tokenizer.pad_token_id,
@@ -258,19 +278,22 @@ class OpenAIGenerator:
         timeout_s: float = 60,
         workers: int = 8,
         seed: int = 0,
+        sampling: Sampling | None = None,
     ):
         self.base_url = base_url
         self.max_new_tokens = max_new_tokens
         self.timeout_s = timeout_s
         self.workers = workers
-        self.seed = seed
+        self.sampling = sampling or Sampling(0, seed)
         self.identity = {
             "model": model,
             "endpoint": base_url,
             "max_new_tokens": max_new_tokens,
             "stop": "newline",
-            "seed": seed,
+            "seed": self.sampling.seed,
         }
+        if sampling:
+            self.identity["temperature"] = sampling.temperature
 
     @cached_property
     def _client(self):
@@ -326,8 +349,8 @@ class OpenAIGenerator:
             reply = self._client.chat.completions.create(
                 model=self.identity["model"],
                 messages=[{"role": "user", "content": prompt}],
-                temperature=0,
-                seed=self.seed,
+                temperature=self.sampling.temperature,
+                seed=self.sampling.seed,
                 **settings,
             )
         except OpenAIError as error:

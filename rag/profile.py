@@ -62,11 +62,17 @@ class BiographySettings(TaskSettings):
 
 
 class AmbiguousSettings(Settings):
-    """Ambiguous questions: how many, and how long an answer may be. All of the train split is for training."""
+    """Ambiguous questions: how many, and how long an answer may be. All of the train split is for training. `source` is a
+    file of test questions (none: the embedded ones), `reader` the extractive reader of Disambig-F1 (none: the lexical
+    one). So many test questions are `timed`, one at a time; the dev questions are answered with so many `seeds`."""
 
     dev: int = Field(ge=1)
     test: int = Field(ge=1)
     max_new_tokens: int = Field(96, ge=1)
+    source: Path | None = None
+    reader: str | None = None
+    timed: int = Field(12, ge=1)
+    seeds: int = Field(5, ge=2)
 
 
 class GeneratorSettings(Settings):
@@ -179,8 +185,10 @@ class Profile(Settings):
 
     @model_validator(mode="after")
     def _paths_exist(self):
-        for path in (self.collection, *(settings.source for settings in self.tasks.values())):
-            if path and not str(path).startswith("hub:") and not resolve(path).is_file():
+        sources = [settings.source for settings in (*self.tasks.values(), self.ambiguous) if settings]
+        for path in (self.collection, *sources):
+            hub = isinstance(path, str) and path.startswith("hub:")
+            if path and not hub and not resolve(path).is_file():
                 raise ValueError(f"{path} does not exist")
         return self
 

@@ -1,16 +1,18 @@
 """What a profile stands for: data, retrievers and generator, each made on first use."""
 
 from collections import defaultdict
+from copy import copy
 from functools import cached_property
+from pathlib import Path
 
 from rag.cache import Cache
 from rag.corpus import in_collection, load_articles, load_collection, split_article
 from rag.datasets.ambiguous import build_ambiguous
 from rag.datasets.embedded import build_questions
 from rag.datasets.published import HUB, load_questions
-from rag.encoding import Encoder
+from rag.encoding import CachedEncoder, Encoder, SentenceEncoder
 from rag.errors import RagError
-from rag.generation import CachedGenerator, Generator, LanguageModel, LocalGenerator, OpenAIGenerator
+from rag.generation import CachedGenerator, Generator, LanguageModel, LocalGenerator, OpenAIGenerator, Sampling
 from rag.profile import Profile, TaskSettings, load_profile, resolve
 from rag.progress import quiet_libraries
 from rag.retrieval import Bm25Retriever, DenseRetriever, HybridRetriever, Retriever
@@ -24,6 +26,15 @@ class Setup:
     def __init__(self, profile: Profile):
         self.profile = profile
         self.cache = Cache()
+        self.sampling: Sampling | None = None
+        self._adapted: dict[Path, LanguageModel] = {}
+
+    def but(self, cache: Cache | None = None, sampling: Sampling | None = None) -> "Setup":
+        """The same setup, with what is loaded already, but with another cache or another way to choose tokens."""
+        other = copy(self)
+        other.cache = cache or self.cache
+        other.sampling = sampling or self.sampling
+        return other
 
     @cached_property
     def encyclopedia(self) -> list[Article]:
@@ -93,10 +104,14 @@ class Setup:
         chosen = dict(self.all_ambiguous)
         for split in ("dev", "test"):
             pool, wanted = chosen[split], getattr(settings, split)
+            have = f"{len(pool)} can be built"
+            if split == "test" and settings.source:
+                pool = load_questions(resolve(settings.source), Task.AMBIGUOUS, wanted)
+                have = f"{settings.source} holds {len(pool)}"
             if len(pool) < wanted:
                 raise RagError(
-                    f"profile {self.profile.name!r} asks for {wanted} ambiguous {split} questions, "
-                    f"{len(pool)} can be built: lower that number"
+                    f"profile {self.profile.name!r} asks for {wanted} ambiguous {split} questions, {have}: "
+                    "lower that number"
                 )
             chosen[split] = pool[:wanted]
         return chosen
@@ -104,13 +119,11 @@ class Setup:
     @cached_property
     def ambiguous_collection(self) -> list[Passage]:
         """What is retrieved from for ambiguous questions: the profile's articles, in CRAG's collection or not, and all that
-        the questions can mean. With some of those left out, a question would not be ambiguous any more."""
-        meant = {
-            interpretation.article_id
-            for questions in self.all_ambiguous.values()
-            for question in questions
-            for interpretation in question.interpretations
-        }
+        its dev and test questions can mean (without some of those, a question would not be ambiguous), or the user's own."""
+        if self.profile.collection:
+            return self.collection
+        asked = [*self.ambiguous["dev"], *self.ambiguous["test"]]
+        meant = {own.article_id for question in asked for own in question.interpretations}
         sampled = {article.id for article in self.articles}
         chosen = [article for article in self.encyclopedia if article.id in meant | sampled]
         return [passage for article in chosen for passage in split_article(article)]
@@ -120,9 +133,19 @@ class Setup:
         """The three retrievers over that collection, by name."""
         return make_retrievers(self.ambiguous_collection, self.encoder)
 
+    @property
+    def ambiguous_retriever(self) -> Retriever:
+        """The profile's kind of retriever over that collection."""
+        return self.ambiguous_retrievers[self.profile.retriever]
+
     @cached_property
-    def encoder(self) -> Encoder:
-        return Encoder(self.profile.encoder)
+    def encoder(self) -> SentenceEncoder:
+        return SentenceEncoder(self.profile.encoder)
+
+    @property
+    def cached_encoder(self) -> CachedEncoder:
+        """The encoder for texts that come up again."""
+        return CachedEncoder(self.encoder, self.cache)
 
     @cached_property
     def embedded_retrievers(self) -> dict[str, Retriever]:
@@ -150,14 +173,25 @@ class Setup:
         """The generator, with the length of answers that the task takes."""
         return CachedGenerator(self.uncached_generator(self.profile.answer_tokens(task)), self.cache)
 
+    def adapted_generator(self, adapter: Path, max_new_tokens: int) -> Generator:
+        """The embedded language model with an adapter (a folder)."""
+        if adapter not in self._adapted:
+            self._adapted[adapter] = LanguageModel(adapter=adapter, precision=self.profile.precision)
+        batch_size = self.profile.generator.batch_size
+        return CachedGenerator(
+            LocalGenerator(self._adapted[adapter], max_new_tokens, batch_size, self.sampling), self.cache
+        )
+
     def uncached_generator(self, max_new_tokens: int) -> Generator:
         """The generator for any length, for use behind another cache."""
         settings = self.profile.generator
         if not settings.base_url:
-            return LocalGenerator(self._language_model, max_new_tokens, settings.batch_size)
+            return LocalGenerator(self._language_model, max_new_tokens, settings.batch_size, self.sampling)
         if not settings.model:
             raise RagError(f"profile {self.profile.name!r}: generator.base_url needs generator.model beside it")
-        return OpenAIGenerator(settings.base_url, settings.model, max_new_tokens, seed=self.profile.seed)
+        return OpenAIGenerator(
+            settings.base_url, settings.model, max_new_tokens, seed=self.profile.seed, sampling=self.sampling
+        )
 
 
 def load_setup(profile: str) -> Setup:

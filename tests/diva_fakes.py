@@ -1,9 +1,13 @@
-"""Stand-ins for DIVA's language model, encoder and retriever, and a small world with two people called Stone."""
+"""Stand-ins for DIVA's language model, encoder, retriever and setup, and a small world with two people called Stone."""
 
 import re
 
 import numpy as np
+from fakes import make_profile
 
+from rag.cache import NoCache
+from rag.profile import AmbiguousSettings, GeneratorSettings
+from rag.setup import Setup
 from rag.types import Completion, Hit, Interpretation, NextWords, Passage, Question, Task, all_answers
 
 
@@ -49,7 +53,8 @@ class WordEncoder:
         self.calls.append(list(texts))
         counts = [re.findall(r"\w+", text.lower()) for text in texts]
         rows = np.array([[own.count(word) for word in self.words] + [0.01] for own in counts], dtype=np.float32)
-        return rows.reshape(len(texts), len(self.words) + 1) / np.linalg.norm(rows, axis=1, keepdims=True)
+        rows = rows.reshape(len(texts), len(self.words) + 1)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 class CountingRetriever:
@@ -64,6 +69,30 @@ class CountingRetriever:
     def retrieve(self, queries, k):
         self.calls.append(list(queries))
         return [[Hit(p, 1.0 - 0.1 * i) for i, p in enumerate(self.table.get(query, [])[:k])] for query in queries]
+
+
+class FakeSetup(Setup):
+    """A setup without a model, whose stages keep nothing: `writing` is its generator at any length, `adapted` those with an
+    adapter by the name of its folder. With a `model` the profile's generator isn't the embedded one."""
+
+    def __init__(self, questions, retriever, writing, adapted=None, encoder=None, model=None, **ambiguous):
+        chosen = AmbiguousSettings(**{"dev": 1, "test": 1, **ambiguous})
+        self.profile = make_profile(generator=GeneratorSettings(model=model), ambiguous=chosen)
+        self.cache, self.sampling = NoCache(), None
+        self.all_ambiguous = self.ambiguous = questions
+        self.ambiguous_retrievers = {self.profile.retriever: retriever}
+        self.encoder = encoder or WordEncoder("stone", "chemist", "painter")
+        self.writing = writing
+        self.adapted = adapted or {}
+        self.lengths = []
+
+    def uncached_generator(self, max_new_tokens):
+        self.lengths.append(max_new_tokens)
+        return self.writing
+
+    def adapted_generator(self, adapter, max_new_tokens):
+        self.lengths.append(max_new_tokens)
+        return self.adapted[adapter.name]
 
 
 ADA = Passage("Ada_Stone#0", "Ada Stone", "Ada Stone was an English chemist born in 1801.")

@@ -3,7 +3,7 @@
 import pytest
 
 from rag import adapters
-from rag.adapters import AdapterSettings, Example, adapter_record, encode_example, train_adapter
+from rag.adapters import AdapterRecord, AdapterSettings, Example, adapter_record, encode_example, train_adapter
 from rag.encoding import texts_digest
 from rag.errors import RagError
 from rag.generation import ADAPTER_TOKENS, ADAPTER_WEIGHTS, LanguageModel
@@ -137,3 +137,17 @@ def test_a_new_token_starts_as_the_mean_of_its_words(tiny_llama, tmp_path):
 def test_a_missing_adapter_is_named(tmp_path):
     with pytest.raises(RagError, match="no adapter in .*none: check it out again, or make it by make train"):
         LanguageModel(adapter=tmp_path / "none")
+
+
+def test_the_summary_is_a_column():
+    record = AdapterRecord("tiny", SETTINGS, 8, "d", 12345, 61, [(10, 1.23456), (20, 0.5), (30, 0.25)], 0.3339)
+    assert record.summary("mine").to_dict() == {
+        "mine": {
+            "start": "tiny",
+            "training examples": 8,
+            "trained parameters": "12,345",
+            "training loss, first and last": "1.235, 0.250",
+            "dev loss": "0.334",
+            "seconds": 61,
+        }
+    }

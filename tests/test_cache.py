@@ -2,7 +2,7 @@
 
 import pytest
 
-from rag.cache import CHUNK, Cache, key_of
+from rag.cache import CHUNK, Cache, NoCache, key_of
 
 STAGE = {"stage": "double", "model": "m"}
 
@@ -60,3 +60,17 @@ def test_a_wrong_number_of_results_is_refused(tmp_path):
     with pytest.raises(ValueError, match="shorter"):
         cache.map(STAGE, ["a", "b"], lambda items: ["only one"])
     assert cache.map(STAGE, ["a"], double) == ["aa"]  # nothing of the bad chunk was kept
+
+
+def test_without_a_cache_everything_is_computed_each_time(cache_folder):
+    cache, asked = NoCache(), []
+
+    def compute(items):
+        asked.append(items)
+        return double(items)
+
+    assert cache.map(STAGE, ("b", "aaa", "b"), compute) == ["bb", "aaaaaa", "bb"]
+    assert cache.map(STAGE, ["b"], compute) == ["bb"]
+    assert asked == [["b", "aaa", "b"], ["b"]]
+    assert cache.map(STAGE, [], compute) == [] and len(asked) == 2
+    assert not cache_folder.exists()

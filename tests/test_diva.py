@@ -21,12 +21,12 @@ from diva_fakes import (
 from diva.generation import PerInterpretationWriter, TwoStepWriter, consolidation_prompt, extraction_prompt
 from diva.interpretation import UNAMBIGUOUS, Ambiguity, Interpreted, NoInterpreter
 from diva.parsing import Pair
-from diva.system import ABLATIONS, Correction, Diva, Variant
+from diva.system import ABLATIONS, Diva, Variant
 from diva.verification import GeneratorVerifier, verification_prompt
 from rag.cost import Spent
 from rag.errors import RagError
 from rag.prompts import answer_prompt
-from rag.systems import ClosedBook, GeneratorReader, StandardRag, as_knowledge
+from rag.systems import ClosedBook, Correction, GeneratorReader, StandardRag, as_knowledge
 from rag.types import Passage
 
 GHOST = ambiguous("ghost", "Who was the ghost?", ("Who was the ghost?", "x"))

@@ -13,7 +13,8 @@ import pytest
 from ir_measures import AP, P, ScoredDoc
 
 from crag.pairs import load_pairs
-from rag.corpus import read_lines
+from diva.external import ASQA, PASSAGES, RAMDOCS, GivenDocuments, load_asqa, own_pages, without_giveaways
+from rag.corpus import load_collection, read_lines
 from rag.datasets.published import load_document_sets, load_questions
 from rag.retrieval import Bm25Retriever
 from rag.scoring.ambiguous import disambig_f1, found_answers, rouge_l
@@ -65,7 +66,7 @@ def test_labelled_popqa_pairs_load_whole():
 @pytest.fixture(scope="module")
 def alce():
     """ALCE's four published systems: their outputs and per-pair scores, with the ASQA question where the folder has it."""
-    asqa = {question.id: question for question in load_questions(FOLDER / "asqa" / "asqa_dev.jsonl", Task.AMBIGUOUS)}
+    asqa = {question.id: question for question in load_questions(FOLDER / ASQA, Task.AMBIGUOUS)}
     rows = [json.loads(line) for line in read_lines(FOLDER / "asqa" / "alce_human_eval_asqa_outputs.jsonl")]
     assert len(rows) == 400
     return [{**row, "gold": asqa.get(row["id"])} for row in rows]
@@ -134,5 +135,24 @@ def test_ambiguous_question_files_load_whole(name, questions, single):
 
 
 def test_ramdocs_load_whole():
-    kinds = [kind for own in load_document_sets(FOLDER / "ramdocs" / "ramdocs.jsonl") for kind in own.kinds]
+    kinds = [kind for own in load_document_sets(FOLDER / RAMDOCS) for kind in own.kinds]
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {"correct": 991, "noise": 287, "misinfo": 170}
+
+
+def test_ramdocs_give_every_text_the_documents_of_one_question():
+    sets = load_document_sets(FOLDER / RAMDOCS)
+    texts = [meant.text for own in sets for meant in own.question.interpretations]
+    found = GivenDocuments(sets).retrieve(texts, 100)
+    assert len(found) == 576
+    assert [hits[0].passage.article_id for hits in found] == [
+        own.question.id for own in sets for _ in own.question.interpretations
+    ]
+    assert len(without_giveaways(sets)) == 172
+
+
+def test_asqa_questions_have_passages_of_their_own_pages():
+    collection = load_collection(FOLDER / PASSAGES)
+    questions, pages = load_asqa(FOLDER / ASQA, collection), own_pages(FOLDER / ASQA)
+    assert len(collection) == 5531 and len(questions) == 100
+    titles = {passage.title for passage in collection}
+    assert all(titles & pages[question.id] for question in questions)

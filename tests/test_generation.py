@@ -12,7 +12,7 @@ import torch
 
 from rag.cache import Cache
 from rag.errors import RagError
-from rag.generation import CachedGenerator, LanguageModel, LocalGenerator, OpenAIGenerator, word_tokens
+from rag.generation import CachedGenerator, LanguageModel, LocalGenerator, OpenAIGenerator, Sampling, word_tokens
 from rag.prompts import answer_prompt
 from rag.types import NextWords, Question, Task
 
@@ -216,6 +216,51 @@ def test_the_embedded_model_puts_nothing_before_plain_texts(model):
     assert model.lm.plain("one two") == "one two"
 
 
+def test_draws_are_another_with_another_seed_and_the_same_with_the_same(tiny):
+    prompts = [f"Tell me of number {number}." for number in range(6)]
+
+    def drawn(temperature, seed):
+        own = LocalGenerator(tiny.lm, 8, batch_size=3, sampling=Sampling(temperature, seed))
+        return [completion.text for completion in own.generate(prompts)]
+
+    torch.manual_seed(7)
+    first = drawn(5.0, 1)
+    after = torch.rand(1)
+    torch.manual_seed(7)
+    assert torch.rand(1) == after  # drawing leaves torch's own state alone
+    assert drawn(5.0, 1) == first and len(set(first)) > 1
+    assert drawn(5.0, 2) != first
+    # Near zero the likeliest token is drawn.
+    greedy = [completion.text for completion in LocalGenerator(tiny.lm, 8, batch_size=3).generate(prompts)]
+    assert drawn(1e-4, 1) == drawn(1e-4, 2) == greedy != first
+
+
+def test_all_tokens_can_be_drawn(tiny):
+    # At such a temperature every token is about as likely.
+    generator = LocalGenerator(tiny.lm, 1, batch_size=100, sampling=Sampling(1e4, 1))
+    assert len({completion.text for completion in generator.generate(["Tell me."] * 100)}) > 80
+
+
+def test_draws_have_an_identity_of_their_own(tiny, tmp_path):
+    def generators(build):
+        return [build(sampling=own) for own in (None, Sampling(0.3, 0), Sampling(0.3, 1), Sampling(0.7, 0))]
+
+    for build in (
+        lambda sampling: LocalGenerator(tiny.lm, sampling=sampling),
+        lambda sampling: OpenAIGenerator("http://nowhere", "m", sampling=sampling),
+    ):
+        identities = [json.dumps(own.identity, sort_keys=True) for own in generators(build)]
+        assert len(set(identities)) == 4
+        assert [build(sampling=Sampling(0.3, 1)).identity] == [generators(build)[2].identity]
+    # So a cache can't take one's text for the other's.
+    cache = Cache(tmp_path / "c.sqlite")
+    texts = [
+        CachedGenerator(LocalGenerator(tiny.lm, 8, sampling=Sampling(5.0, seed)), cache).generate(["Tell me."])[0].text
+        for seed in (1, 2, 1)
+    ]
+    assert texts[0] == texts[2] != texts[1]
+
+
 @contextmanager
 def server(reply, status=200):
     """An endpoint that sends one fixed reply; yields its address and the requests that it got."""
@@ -267,6 +312,12 @@ def test_openai_compatible_server():
         "seed": 3,
         "stop": ["\n"],
     }
+
+
+def test_a_server_is_told_temperature_and_seed():
+    with server(REPLY) as (url, seen):
+        OpenAIGenerator(url, "m", seed=3, sampling=Sampling(0.3, 8)).generate(["Where?"])
+    assert (seen[0][1]["temperature"], seen[0][1]["seed"]) == (0.3, 8)
 
 
 @pytest.mark.parametrize("reply", [{"error": "busy"}, {**REPLY, "choices": []}])

@@ -31,6 +31,7 @@ from diva.interpretation import (
     TitlesInterpreter,
     TwoStepInterpreter,
     analysis_prompt,
+    first_titles,
     interpretation_prompt,
     interpretations_line,
     merged_prompt,
@@ -40,7 +41,7 @@ from diva.interpretation import (
 )
 from rag.errors import RagError
 from rag.scoring.text import normalise
-from rag.types import Question
+from rag.types import Passage, Question
 
 SUBJECT, TIME, NONE = Ambiguity.SUBJECT, Ambiguity.TIME, Ambiguity.NONE
 HILL = Demonstration(
@@ -221,6 +222,18 @@ def test_titles_of_a_first_retrieval():
     )
     assert (born.interpretations, born.kinds, born.note) == ((ADA_BORN, BEN_BORN), (), None)
     assert (capital.interpretations, capital.note) == ((CAPITAL.text,), REPEATED)
+
+
+def test_first_titles_are_by_article_in_the_order_found():
+    pages = [SEA, ADA, Passage("Ada_Stone#1", "Ada Stone", "More."), Passage("Stone#0", "", "No title."), BEN]
+    retriever = CountingRetriever({"Stone?": pages})
+    assert first_titles(retriever, ["Stone?", "Nothing?"], depth=5) == [
+        {"Sea": "Sea", "Ada_Stone": "Ada Stone", "Ben_Stone": "Ben Stone"},
+        {},
+    ]
+    assert list(first_titles(retriever, ["Stone?"], depth=5)[0].values()) == ["Sea", "Ada Stone", "Ben Stone"]
+    assert first_titles(retriever, ["Stone?"], depth=4) == [{"Sea": "Sea", "Ada_Stone": "Ada Stone"}]
+    assert retriever.calls[0] == ["Stone?", "Nothing?"]
 
 
 def test_gold_and_no_interpretation():

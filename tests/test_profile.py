@@ -5,10 +5,15 @@ import subprocess
 import sys
 
 import pytest
+from fakes import TableRetriever, make_profile
 
+from rag import reproduce, setup
+from rag.cache import NoCache
+from rag.encoding import SentenceEncoder
 from rag.errors import RagError
+from rag.generation import LanguageModel, LocalGenerator, Sampling
 from rag.paths import NOTEBOOKS, ROOT
-from rag.profile import load_profile, profile_names
+from rag.profile import AmbiguousSettings, GeneratorSettings, load_profile, profile_names
 from rag.reproduce import check_parameters
 from rag.setup import Setup
 from rag.types import CRAG_TASKS, Task
@@ -22,8 +27,8 @@ def test_the_offline_profiles_are_valid():
         assert settings.test > mini.tasks[task].test > smoke.tasks[task].test > 0
     assert full.questions.test >= 300
     assert [full.tasks[task].max_new_tokens for task in CRAG_TASKS] == [24, 96, 16, 24]
-    assert [profile.ambiguous.test for profile in (full, mini, smoke)] == [150, 24, 6]
-    assert [profile.ambiguous.dev for profile in (full, mini, smoke)] == [40, 12, 4]
+    assert [profile.ambiguous.test for profile in (full, mini, smoke)] == [125, 24, 6]
+    assert [profile.ambiguous.dev for profile in (full, mini, smoke)] == [30, 12, 4]
     assert full.answer_tokens(Task.AMBIGUOUS) == 96 and full.answer_tokens(Task.CLAIM) == 16
 
 
@@ -60,6 +65,11 @@ def test_a_profile_needs_no_more_than_the_sizes_of_its_tasks(tmp_path):
         (SIZES.replace("claims: {", "claims: {source: gone.jsonl, "), "gone.jsonl does not exist"),
         (SIZES.replace("questions: {", "questions: {page_views_below: 100, "), "page_views_below needs a source"),
         (f"{SIZES}ambiguous: {{test: 1}}", "ambiguous.dev: Field required"),
+        (f"{SIZES}ambiguous: {{dev: 1, test: 1, seeds: 1}}", "ambiguous.seeds: Input should be greater"),
+        (f"{SIZES}ambiguous: {{dev: 1, test: 1, timed: 0}}", "ambiguous.timed: Input should be greater"),
+        (f"{SIZES}ambiguous: {{dev: 1, test: 1, source: gone.json}}", "gone.json does not exist"),
+        # Of the hub only the four tasks of CRAG are read.
+        (f"{SIZES}ambiguous: {{dev: 1, test: 1, source: 'hub:owner/asqa'}}", "hub:owner/asqa does not exist"),
         (f"{SIZES}self_rag: {{delta: 1.5}}", "self_rag.delta: Input should be less"),
         (f"{SIZES}retriever: bm26", "retriever: Input should be"),
         (f"{SIZES}collection: none.jsonl", "none.jsonl does not exist"),
@@ -98,3 +108,110 @@ def test_too_many_questions_are_refused(real_articles):
     setup = Setup(profile.model_copy(update={"questions": profile.questions.model_copy(update={"dev": 5000})}))
     with pytest.raises(RagError, match=r"asks for 5000 dev questions of task short-answer, \d+ can be built"):
         setup.questions  # noqa: B018
+
+
+def test_the_settings_of_ambiguous_questions(tmp_path):
+    (tmp_path / "asqa.json").write_text("{}")
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"{SIZES}ambiguous: {{dev: 2, test: 3}}")
+    plain = load_profile(str(path)).ambiguous
+    assert (plain.source, plain.reader, plain.timed, plain.seeds) == (None, None, 12, 5)
+    path.write_text(
+        f"{SIZES}ambiguous: {{dev: 2, test: 3, source: {tmp_path}/asqa.json, reader: r, timed: 1, seeds: 2}}"
+    )
+    own = load_profile(str(path)).ambiguous
+    assert (own.source, own.reader, own.timed, own.seeds) == (tmp_path / "asqa.json", "r", 1, 2)
+
+
+ASQA = """\
+{"id": "a", "question": "When was Stone born?", "qa_pairs": [{"question": "Ada?", "short_answers": ["1801"]}]}
+{"id": "b", "question": "When was Hill born?", "qa_pairs": [{"question": "Al?", "short_answers": ["1700"]}]}
+"""
+
+
+def test_the_users_own_test_questions_stand_in_for_the_embedded(tmp_path, cache_folder):
+    path = tmp_path / "asqa.jsonl"
+    path.write_text(ASQA)
+    embedded = {"train": ["t1", "t2"], "dev": ["d1", "d2"], "test": ["e1", "e2", "e3"]}
+
+    def ambiguous(**settings):
+        own = Setup(make_profile(ambiguous=AmbiguousSettings(source=path, **settings)))
+        own.all_ambiguous = embedded
+        return own.ambiguous
+
+    chosen = ambiguous(dev=1, test=1)
+    assert (chosen["train"], chosen["dev"]) == (["t1", "t2"], ["d1"])
+    assert [question.text for question in chosen["test"]] == ["When was Stone born?"]
+    assert len(ambiguous(dev=1, test=2)["test"]) == 2
+    assert len(embedded["test"]) == 3
+    with pytest.raises(RagError, match=rf"asks for 3 ambiguous test questions, {path} holds 2: lower that number"):
+        ambiguous(dev=1, test=3)
+    with pytest.raises(RagError, match="asks for 3 ambiguous dev questions, 2 can be built: lower that number"):
+        ambiguous(dev=3, test=1)
+
+
+@pytest.fixture
+def own(tiny_llama, cache_folder):
+    """A setup on a tiny model."""
+    return Setup(make_profile(generator=GeneratorSettings(model=str(tiny_llama), batch_size=3)))
+
+
+def test_another_setup_shares_what_is_loaded(own):
+    before = own.generator()
+    own._adapted["adapter"] = LanguageModel()
+    own.encoder = SentenceEncoder()
+    own.ambiguous_retrievers = {"hybrid": TableRetriever({})}
+    cache, drawing = NoCache(), Sampling(0.3, 1)
+    other = own.but(cache=cache)
+    both = other.but(sampling=drawing)
+    assert (own.cache is cache, other.cache is cache, both.cache is cache) == (False, True, True)
+    assert (own.sampling, other.sampling, both.sampling) == (None, None, drawing)
+    assert own.but().cache is own.cache
+    for one in (other, both):
+        assert one.profile is own.profile and one.encoder is own.encoder
+        assert one.ambiguous_retriever is own.ambiguous_retriever
+        assert one.generator().generator.lm is before.generator.lm
+        assert one.cached_encoder.encoder is own.encoder and one.cached_encoder.cache is cache
+        assert one.adapted_generator("adapter", 5).generator.lm is own._adapted["adapter"]
+    assert both.generator().generator.sampling == both.adapted_generator("adapter", 5).generator.sampling == drawing
+    assert other.generator().identity == before.identity != both.generator().identity
+
+
+def test_an_adapter_is_loaded_once_whatever_it_writes(own, monkeypatch, tmp_path):
+    loads = []
+
+    class Adapted:
+        identity = {"model": "adapted"}
+
+        def __init__(self, adapter, precision):
+            loads.append((adapter, precision))
+
+    monkeypatch.setattr(setup, "LanguageModel", Adapted)
+    first, longer = (own.adapted_generator(tmp_path / "a", length) for length in (1, 128))
+    own.but(cache=NoCache()).adapted_generator(tmp_path / "a", 1)
+    own.adapted_generator(tmp_path / "b", 1)
+    assert loads == [(tmp_path / "a", "native"), (tmp_path / "b", "native")]
+    assert isinstance(first.generator, LocalGenerator) and first.generator.lm is longer.generator.lm
+    assert (first.generator.max_new_tokens, longer.generator.max_new_tokens, first.generator.batch_size) == (1, 128, 3)
+    assert first.cache is own.cache
+
+
+@pytest.mark.parametrize("settings", [{}, {"ambiguous": AmbiguousSettings(dev=1, test=1)}])
+def test_divas_notebooks_need_ambiguous_questions(settings, monkeypatch, capsys, cache_folder, tmp_path):
+    run, written = [], []
+    everything = ["00_data", "06_diva_retrieval", "07_diva_results"]
+    for stem in everything:
+        (tmp_path / f"{stem}.ipynb").touch()
+    monkeypatch.setattr(reproduce, "NOTEBOOKS", tmp_path)
+    monkeypatch.setattr(reproduce, "load_profile", lambda name: make_profile(**settings))
+    monkeypatch.setattr(reproduce.assets, "fetch", lambda asset: None)
+    monkeypatch.setattr(reproduce, "run_notebook", lambda notebook, *_: run.append(notebook.stem))
+    monkeypatch.setattr(reproduce, "write_provenance", lambda profile, facts: written.append(facts))
+    reproduce.reproduce("fakes")
+    left_out = [] if settings else ["06_diva_retrieval", "07_diva_results"]
+    assert run == [stem for stem in everything if stem not in left_out]
+    said = capsys.readouterr().out
+    for stem in left_out:
+        assert f"{stem} left out: the profile has no section ambiguous\n" in said
+    assert said.count("left out") == len(left_out)
+    assert set(written[0]["seconds"]) == {"assets", *run} and written[0]["started_with_empty_cache"]

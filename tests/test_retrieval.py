@@ -1,10 +1,13 @@
 """Retrieval through Pyserini on a small real index, and fusion by hand."""
 
+import numpy as np
 import pytest
+from diva_fakes import WordEncoder
 
 from rag import retrieval
+from rag.cache import Cache, NoCache
 from rag.corpus import split_article
-from rag.encoding import Encoder, texts_digest
+from rag.encoding import CachedEncoder, SentenceEncoder, texts_digest
 from rag.errors import RagError
 from rag.retrieval import Bm25Retriever, DenseRetriever, HybridRetriever, collection_digest, fuse
 from rag.scoring.ranking import ranking_rows, relevant_passages
@@ -86,7 +89,7 @@ def test_a_killed_encoding_goes_on(tmp_path, monkeypatch):
 
 
 def test_encoder_is_invariant_to_order_and_batch():
-    encoder = Encoder()
+    encoder = SentenceEncoder()
     texts = ["A short text.", "A rather longer text about the rivers of Azuria and their many bridges.", "Blue"]
     together = encoder.encode(texts)
     assert together.shape == (3, 384)
@@ -127,3 +130,33 @@ def test_ranking_scores_by_hand():
     assert row["ndcg"] == pytest.approx(0.63093 / 1.63093, abs=1e-4)
     missed = ranking_rows([question], [[]], pages, k=3).iloc[0]
     assert (missed["recall"], missed["mrr"], missed["ndcg"]) == (0, 0, 0)
+
+
+def test_no_text_is_encoded_twice(tmp_path):
+    plain = WordEncoder("stone", "sea")
+    encoder = CachedEncoder(plain, Cache(tmp_path / "c.sqlite"))
+    texts = ["stone stone sea", "the sea", "stone stone sea"]
+    found = encoder.encode(texts)
+    assert sorted(plain.calls[0]) == ["stone stone sea", "the sea"]
+    assert CachedEncoder(plain, Cache(tmp_path / "c.sqlite")).encode(texts[::-1]).tolist() == found[::-1].tolist()
+    assert len(plain.calls) == 1
+    # To the last bit what the encoder itself gives, and of its shape for no text at all.
+    assert np.array_equal(found, plain.encode(texts)) and found.dtype == np.float32
+    assert encoder.encode([]).shape == plain.encode([]).shape == (0, 3)
+
+
+def test_encoders_of_different_names_share_nothing(tmp_path):
+    first, second = WordEncoder("stone"), WordEncoder("sea")
+    second.name = "other words"
+    cache = Cache(tmp_path / "c.sqlite")
+    ours, theirs = (CachedEncoder(encoder, cache).encode(["sea"]) for encoder in (first, second))
+    assert not np.array_equal(ours, theirs)
+    assert CachedEncoder(first, cache).name == "words"
+
+
+def test_without_a_cache_texts_are_encoded_anew():
+    plain = WordEncoder("stone")
+    encoder = CachedEncoder(plain, NoCache())
+    encoder.encode(["a"])
+    encoder.encode(["a"])
+    assert plain.calls == [["a"], ["a"]]

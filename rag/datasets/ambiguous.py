@@ -55,16 +55,33 @@ def build_ambiguous(articles: list[Article]) -> dict[str, list[Question]]:
 
     Names are ambiguous in the articles that are given: a sample of the encyclopedia has few.
     """
+    families, singles = find_all(articles)
+    sets = {}
+    for split in SPLITS:
+        ambiguous = round_robin(by_relation(families[split], WORDINGS_OF[split]))
+        sets[split] = interleave(ambiguous, round_robin(by_relation(singles[split], wordings=1)))
+    return sets
+
+
+def build_named_singles(articles: list[Article], split: str) -> list[Question]:
+    """Unambiguous questions of a split, one an article, each interpreted by the clear name: to learn names from, of which
+    few are ambiguous."""
+    by_article: dict[str, list[Family]] = defaultdict(list)
+    for single in find_all(articles)[1][split]:
+        by_article[single.first.article.id].append(single)
+    chosen = [own[int(fraction(f"single/{i}") * len(own))] for i, own in sorted(by_article.items())]
+    return [question for single in chosen for question in ask(single, 1, named=True)]
+
+
+def find_all(articles: list[Article]) -> tuple[dict[str, list[Family]], dict[str, list[Family]]]:
+    """The ambiguous families and the unambiguous ones, by split."""
     readings = find_readings(sorted(articles, key=lambda article: article.id))
     families = split_families(find_families(readings))
     taken = {reading.article.id for own in families.values() for family in own for reading in family.readings}
-    singles = find_singles(readings, articles, taken)
-    sets = {}
-    for split in SPLITS:
-        unambiguous = [single for single in singles if split_of(single.first.article.id) == split]
-        ambiguous = round_robin(by_relation(families[split], WORDINGS_OF[split]))
-        sets[split] = interleave(ambiguous, round_robin(by_relation(unambiguous, wordings=1)))
-    return sets
+    singles: dict[str, list[Family]] = {split: [] for split in SPLITS}
+    for single in find_singles(readings, articles, taken):
+        singles[split_of(single.first.article.id)].append(single)
+    return families, singles
 
 
 def split_of(key: str) -> str:
@@ -170,14 +187,14 @@ def by_relation(families: list[Family], wordings: int) -> dict[str, list[Questio
     return pool
 
 
-def ask(family: Family, count: int) -> Iterator[Question]:
-    """The family's question, in up to so many wordings."""
+def ask(family: Family, count: int, named: bool = False) -> Iterator[Question]:
+    """The family's question, in up to so many wordings. An unambiguous one stands for itself, or is `named` clearly."""
     wordings = AMBIGUOUS[family.first.fact.relation].asked
     start = int(fraction(f"wording/{family.id}") * len(wordings))
     for turn in range(min(count, len(wordings))):
         asked, clear = wordings[(start + turn) % len(wordings)]
         text = asked.format(x=family.name, **family.first.fact.fields)
-        texts = [fill(reading, clear) for reading in family.readings] if len(family.readings) > 1 else [text]
+        texts = [fill(reading, clear) for reading in family.readings] if named or len(family.readings) > 1 else [text]
         interpretations = tuple(
             Interpretation(own, reading.fact.answers, reading.article.id)
             for own, reading in zip(texts, family.readings, strict=True)

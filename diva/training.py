@@ -1,0 +1,151 @@
+"""The adapters that teach the embedded language model to interpret questions and to verify passages.
+
+Both learn from the train questions alone: a name belongs to one split, so none is shared with the test questions.
+`make train` makes the adapters again.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from diva.diversification import Candidates, diversify
+from diva.interpretation import TITLES_DEPTH, first_titles, interpretations_line, page_name, titles_prompt
+from diva.pruning import KEEP
+from diva.system import TOP_K
+from diva.verification import verification_prompt
+from rag.adapters import AdapterSettings, Example, train_adapter
+from rag.corpus import fraction
+from rag.datasets.ambiguous import build_named_singles
+from rag.generation import LanguageModel
+from rag.paths import ADAPTERS
+from rag.retrieval import Retriever
+from rag.scoring.text import contains_answer
+from rag.setup import Setup, load_setup
+from rag.types import Interpretation, Passage, Question
+
+INTERPRETATION, VERIFICATION = ADAPTERS / "interpretation", ADAPTERS / "verification"
+# An ambiguous question is shown with its titles as they were found, then with some left out and the others in another order.
+COPIES = 3
+TITLES_LEFT_OUT = 0.25
+# How many ambiguous and unambiguous questions are learnt from in each split. Of the former, train has 340 on 88 names.
+ASKED = {"train": (340, 700), "dev": (20, 20)}
+VERDICTS = {"train": 1600, "dev": 60}
+# How many passages a verdict is on, by the upper ends of shares: with a single one it is quicker to learn what to look for.
+SIZES = {1: 0.4, 2: 0.6, 3: 0.8, KEEP: 1.0}
+# In so many of the cases without the answer its own page is there all the same, if it has a passage without.
+SILENT = 0.3
+VERIFICATION_SETTINGS = AdapterSettings(learning_rate=5e-4)
+
+
+def interpretation_examples(lm: LanguageModel, questions: Sequence[Question], retriever: Retriever) -> list[Example]:
+    """Titles of a first retrieval to the interpretations that they have a page for, in the order of the titles; a question
+    that no title answers stands for itself.
+
+    What is written always begins like a question does: of a word of its own for "unambiguous", a small model learns only
+    how often it is right.
+    """
+    pages = first_titles(retriever, [question.text for question in questions], TITLES_DEPTH)
+    examples = []
+    for question, found in zip(questions, pages, strict=True):
+        for copy in range(COPIES if len(question.interpretations) > 1 else 1):
+            shown = found if copy == 0 else shuffled(found, f"{question.id}/{copy}")
+            order = {article: place for place, article in enumerate(shown)}
+            meant = [own for own in question.interpretations if own.article_id in order]
+            texts = [by_title(own) for own in sorted(meant, key=lambda own: order[own.article_id])] or [question.text]
+            prompt = titles_prompt(question.text, list(dict.fromkeys(shown.values())))
+            examples.append(Example(((lm.chat(prompt), False), (interpretations_line(texts), True))))
+    return list(dict.fromkeys(examples))
+
+
+def by_title(interpretation: Interpretation) -> str:
+    """An interpretation that names its page as the title does: what someone was by profession no title tells, and what
+    can't be known isn't learnt."""
+    title = re.escape(page_name(interpretation.article_id))
+    return re.sub(rf"\bthe (?:(?!the\b|of\b)[\w-]+ )+(?={title})", "", interpretation.text)
+
+
+def shuffled(titles: dict[str, str], seed: str) -> dict[str, str]:
+    """The titles in another order, a quarter of them left out."""
+    kept = [article for article in titles if fraction(f"left out/{seed}/{article}") >= TITLES_LEFT_OUT]
+    return {article: titles[article] for article in sorted(kept, key=lambda own: fraction(f"{seed}/{own}"))}
+
+
+def verification_examples(
+    lm: LanguageModel, candidates: Sequence[Candidates], questions: Sequence[Question], count: int
+) -> list[Example]:
+    """At most `count` verdicts on retrieved passages, half of them yes.
+
+    Yes: among the passages is one of the interpretation's own page with the answer. No: none holds an answer; mostly there
+    are only other pages, now and then also passages of the own one that don't tell it. All are retrieved for the same
+    question, so both verdicts are on the same names.
+    """
+    yes, no = [], []
+    for question, own in zip(questions, candidates, strict=True):
+        for meant in question.interpretations:
+            seed = f"{question.id}/{meant.text}"
+            lacking = [passage for passage in own.pool if not contains_answer(passage.text, meant.answers)]
+            elsewhere = [passage for passage in lacking if passage.article_id != meant.article_id]
+            silent = [passage for passage in lacking if passage.article_id == meant.article_id]
+            telling = [
+                passage for passage in own.pool if passage.article_id == meant.article_id and passage not in lacking
+            ]
+            if telling:
+                yes.append((meant, some(telling[:1], [*silent, *elsewhere], f"yes/{seed}")))
+            if elsewhere:
+                first = silent[:1] if fraction(f"silent/{seed}") < SILENT else []
+                no.append((meant, some(first, elsewhere, f"no/{seed}")))
+    half = min(count // 2, len(yes), len(no))
+    chosen = [*_sample(yes, half, "yes"), *_sample(no, half, "no")]
+    return [
+        Example(((lm.chat(verification_prompt(passages, meant.text)), False), (word, True)))
+        for meant, passages, word in chosen
+    ]
+
+
+def some(first: list[Passage], others: list[Passage], seed: str) -> list[Passage]:
+    """So many passages as the seed draws: the first ones and the best others, in an order of their own."""
+    draw = fraction(f"size/{seed}")
+    size = next(size for size, end in SIZES.items() if draw < end)
+    return sorted([*first, *others][:size], key=lambda passage: fraction(f"{seed}/{passage.id}"))
+
+
+def _sample(
+    verdicts: list[tuple[Interpretation, list[Passage]]], count: int, word: str
+) -> Iterator[tuple[Interpretation, list[Passage], str]]:
+    """So many of the verdicts, in an order by their texts."""
+    ordered = sorted(verdicts, key=lambda own: fraction(f"{own[0].text}/{own[0].article_id}"))
+    return ((meant, passages, word) for meant, passages in ordered[:count])
+
+
+def learnt_from(setup: Setup, split: str) -> list[Question]:
+    """The questions of a split that both roles learn from: ambiguous ones, and unambiguous ones for their names."""
+    ambiguous, singles = ASKED[split]
+    questions = [question for question in setup.all_ambiguous[split] if len(question.interpretations) > 1]
+    named = build_named_singles(setup.encyclopedia, split)
+    return [*questions[:ambiguous], *sorted(named, key=lambda question: fraction(question.id))[:singles]]
+
+
+def train_interpretation(setup: Setup) -> None:
+    """Train the adapter that interprets and write it to `data/adapters/`, if it isn't there."""
+    lm = LanguageModel()
+    train, dev = (
+        interpretation_examples(lm, learnt_from(setup, split), setup.ambiguous_retriever) for split in ("train", "dev")
+    )
+    train_adapter(lm, train, dev, (), AdapterSettings(), INTERPRETATION)
+
+
+def train_verification(setup: Setup) -> None:
+    """Train the adapter that verifies and write it to `data/adapters/`, if it isn't there."""
+    lm = LanguageModel()
+    sets = {}
+    for split, count in VERDICTS.items():
+        questions = learnt_from(setup, split)
+        texts = [[own.text for own in question.interpretations] for question in questions]
+        candidates = diversify(texts, setup.ambiguous_retriever, TOP_K, TOP_K * max(map(len, texts)))
+        sets[split] = verification_examples(lm, candidates, questions, count)
+    train_adapter(lm, sets["train"], sets["dev"], (), VERIFICATION_SETTINGS, VERIFICATION)
+
+
+if __name__ == "__main__":
+    full = load_setup("full")
+    train_interpretation(full)
+    train_verification(full)
