@@ -124,6 +124,8 @@ def main_bars(table: pd.DataFrame, metrics: Mapping[str, str]) -> Figure:
     """
     rows = table[table["metric"] == table["task"].map(metrics)]
     generators = list(rows["generator"].unique())
+    # A system has one colour in all panels.
+    colours = {system: f"C{i}" for i, system in enumerate(rows["system"].unique())}
     figure, panels = plt.subplots(len(generators), 1, figsize=(7.5, 3 * len(generators)), sharey=True, squeeze=False)
     for axes, generator in zip(panels[:, 0], generators, strict=True):
         own = rows[rows["generator"] == generator]
@@ -133,9 +135,8 @@ def main_bars(table: pd.DataFrame, metrics: Mapping[str, str]) -> Figure:
             values = own[own["system"] == system].set_index("task").reindex(tasks)
             xs = [i + (place - (len(systems) - 1) / 2) * width for i in range(len(tasks))]
             errors = [values["value"] - values["ci_low"], values["ci_high"] - values["value"]]
-            axes.bar(
-                xs, values["value"], width * 0.9, yerr=errors, capsize=2, label=system, error_kw={"linewidth": 0.8}
-            )
+            style = {"color": colours[system], "error_kw": {"linewidth": 0.8}}
+            axes.bar(xs, values["value"], width * 0.9, yerr=errors, capsize=2, label=system, **style)
         axes.set_xticks(range(len(tasks)), [f"{task}\n{metrics[task]}" for task in tasks])
         axes.set(ylabel=f"{generator} generator", ylim=(0, 1))
         axes.grid(axis="x", visible=False)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 def use_house_style() -> None:
     """Plain axes and colours that stay apart in grey and for the colour-blind (Okabe and Ito)."""
-    colours = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
+    colours = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#777777"]
     matplotlib.rcParams.update(
         {
             "axes.prop_cycle": matplotlib.cycler(color=colours),
