@@ -73,9 +73,9 @@ def retrieval_table() -> str:
     )
 
 
-def evaluator_table() -> str:
-    """Evaluators on retrieved passages of test questions; language models, which are slow, on a sample of them."""
-    table = read_table(EVIDENCE, "evaluator")
+def evaluator_table(name: str) -> str:
+    """Evaluators on a set of labelled pairs; language models, which are slow, on a sample of them."""
+    table = read_table(EVIDENCE, name)
     shown = table[(table["pairs"] == "all") | table["evaluator"].str.startswith("llm")]
     return markdown(
         [
@@ -89,6 +89,22 @@ def evaluator_table() -> str:
                 "pairs": str(row["n"]),
             }
             for _, row in shown.iterrows()
+        ]
+    )
+
+
+def knowledge_table() -> str:
+    """The embedded generator on PopQA with the knowledge that CRAG's authors released."""
+    table = read_table(EVIDENCE, "external_knowledge")
+    return markdown(
+        [
+            {
+                "knowledge": row["system"],
+                "accuracy": with_interval(row),
+                "p against internal": p_text(row["p"]),
+                "n": str(row["n"]),
+            }
+            for _, row in table[table["metric"] == "accuracy"].iterrows()
         ]
     )
 
@@ -163,7 +179,9 @@ def diva_main_table() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "main": main_table,
     "retrieval": retrieval_table,
-    "evaluator": evaluator_table,
+    "evaluator": partial(evaluator_table, "evaluator"),
+    "external_evaluator": partial(evaluator_table, "external_evaluator"),
+    "external_knowledge": knowledge_table,
     "thresholds": thresholds_table,
     "claims": partial(claims_table, "crag"),
     "diva_main": diva_main_table,
