@@ -13,12 +13,12 @@ from diva.pruning import KEEP
 from diva.query_refinement import QueryRefinement
 from diva.setup import (
     ambiguous_scorer,
-    baselines,
     demonstrations,
     is_embedded,
     long_generator,
     make_diva,
     make_interpreter,
+    make_rag,
     make_refinement,
     make_verifier,
 )
@@ -102,7 +102,7 @@ def seed_results(setup: Setup) -> pd.DataFrame:
     parts = []
     for seed in range(setup.profile.ambiguous.seeds):
         drawn = setup.but(sampling=Sampling(TEMPERATURE, seed))
-        systems = [rag for rag in baselines(drawn) if rag.name == "rag"] + [make_diva(drawn)]
+        systems = [make_rag(drawn), make_diva(drawn)]
         parts.append(run_systems(systems, questions, ambiguous_scorer(drawn)).assign(seed=seed))
     return pd.concat(parts, ignore_index=True)
 

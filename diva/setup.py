@@ -114,6 +114,11 @@ def make_diva(
     )
 
 
+def make_rag(setup: Setup) -> StandardRag:
+    """Standard RAG, with as many passages to read as DIVA keeps."""
+    return StandardRag(setup.ambiguous_retriever, GeneratorReader(long_generator(setup)), KEEP)
+
+
 def make_refinement(setup: Setup) -> QueryRefinement:
     """The baseline that rewrites its query."""
     return QueryRefinement(setup.generator(Task.SHORT_ANSWER), setup.ambiguous_retriever, long_generator(setup))
@@ -130,10 +135,9 @@ def make_clarifications(setup: Setup) -> TreeOfClarifications:
 
 def baselines(setup: Setup) -> Sequence[ClosedBook | StandardRag | QueryRefinement | TreeOfClarifications]:
     """The systems that DIVA's paper compares it with, but for Self-RAG and CRAG, which are `crag`'s."""
-    reader = GeneratorReader(long_generator(setup))
     return [
-        ClosedBook(reader),
-        StandardRag(setup.ambiguous_retriever, reader, KEEP),
+        ClosedBook(GeneratorReader(long_generator(setup))),
+        make_rag(setup),
         make_refinement(setup),
         make_clarifications(setup),
     ]
