@@ -5,13 +5,13 @@ Both learn from the train questions alone: a name belongs to one split, so none 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from diva.diversification import Candidates, diversify
 from diva.interpretation import TITLES_DEPTH, first_titles, interpretations_line, page_name, titles_prompt
 from diva.pruning import KEEP
 from diva.system import TOP_K
-from diva.verification import verification_prompt
+from diva.verification import NO, YES, verification_prompt
 from rag.adapters import AdapterSettings, Example, train_adapter
 from rag.corpus import fraction
 from rag.datasets.ambiguous import build_named_singles
@@ -76,7 +76,8 @@ def verification_examples(
 
     Yes: among the passages is one of the interpretation's own page with the answer. No: none holds an answer; mostly there
     are only other pages, now and then also passages of the own one that don't tell it. All are retrieved for the same
-    question, so both verdicts are on the same names.
+    question, so both verdicts are on the same names. After a yes stands the answer, which is not read when verifying: of
+    the word alone a small model doesn't learn what to look for.
     """
     yes, no = [], []
     for question, own in zip(questions, candidates, strict=True):
@@ -89,15 +90,16 @@ def verification_examples(
                 passage for passage in own.pool if passage.article_id == meant.article_id and passage not in lacking
             ]
             if telling:
-                yes.append((meant, some(telling[:1], [*silent, *elsewhere], f"yes/{seed}")))
+                told = next(answer for answer in meant.answers if contains_answer(telling[0].text, [answer]))
+                yes.append((meant, some(telling[:1], [*silent, *elsewhere], f"yes/{seed}"), f"{YES}: {told}"))
             if elsewhere:
                 first = silent[:1] if fraction(f"silent/{seed}") < SILENT else []
-                no.append((meant, some(first, elsewhere, f"no/{seed}")))
+                no.append((meant, some(first, elsewhere, f"no/{seed}"), NO))
     half = min(count // 2, len(yes), len(no))
-    chosen = [*_sample(yes, half, "yes"), *_sample(no, half, "no")]
     return [
-        Example(((lm.chat(verification_prompt(passages, meant.text)), False), (word, True)))
-        for meant, passages, word in chosen
+        Example(((lm.chat(verification_prompt(passages, meant.text)), False), (reply, True)))
+        for verdicts in (yes, no)
+        for meant, passages, reply in sorted(verdicts, key=_by_text)[:half]
     ]
 
 
@@ -108,12 +110,9 @@ def some(first: list[Passage], others: list[Passage], seed: str) -> list[Passage
     return sorted([*first, *others][:size], key=lambda passage: fraction(f"{seed}/{passage.id}"))
 
 
-def _sample(
-    verdicts: list[tuple[Interpretation, list[Passage]]], count: int, word: str
-) -> Iterator[tuple[Interpretation, list[Passage], str]]:
-    """So many of the verdicts, in an order by their texts."""
-    ordered = sorted(verdicts, key=lambda own: fraction(f"{own[0].text}/{own[0].article_id}"))
-    return ((meant, passages, word) for meant, passages in ordered[:count])
+def _by_text(verdict: tuple[Interpretation, list[Passage], str]) -> float:
+    """An order of verdicts by their texts."""
+    return fraction(f"{verdict[0].text}/{verdict[0].article_id}")
 
 
 def learnt_from(setup: Setup, split: str) -> list[Question]:

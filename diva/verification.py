@@ -12,7 +12,7 @@ from rag.generation import Generator
 from rag.systems import as_knowledge
 from rag.types import NextWords, Passage
 
-WORDS = ("yes", "no")
+WORDS = YES, NO = ("yes", "no")
 THRESHOLD = 0.5
 DECIMALS = 4
 
@@ -114,7 +114,7 @@ def verification_prefix(passages: Sequence[Passage]) -> str:
     """What stands before the interpretation, the same for all of a question: the passages and what to say of them."""
     return (
         f"Text:\n{as_knowledge(passages)}\n\n"
-        "Does the text tell the answer to the question below? Reply with one word: yes or no.\n\nQuestion: "
+        f"Does the text tell the answer to the question below? Reply {NO}, or {YES} and then the answer.\n\nQuestion: "
     )
 
 
