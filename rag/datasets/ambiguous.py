@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from rag.corpus import fraction
 from rag.datasets.embedded import round_robin
 from rag.datasets.facts import Fact, surname
-from rag.datasets.readings import Reading, events, indefinite, offices, rulers, surnames, works
+from rag.datasets.readings import Reading, events, given_names, indefinite, offices, rulers, surnames, works
 from rag.datasets.senses import senses
 from rag.datasets.wording import AMBIGUOUS
 from rag.scoring.text import contains_answer
@@ -71,6 +71,33 @@ def build_named_singles(articles: list[Article], split: str) -> list[Question]:
         by_article[single.first.article.id].append(single)
     chosen = [own[int(fraction(f"single/{i}") * len(own))] for i, own in sorted(by_article.items())]
     return [question for single in chosen for question in ask(single, 1, named=True)]
+
+
+def build_given_names(articles: list[Article], split: str) -> list[Question]:
+    """Questions of a split on people by their given names, with one to six of them as interpretations: to learn from how
+    to tell names apart, of which few are ambiguous. A name with one bearer is asked for once, others for all that is known.
+
+    They only mean people of the split: of a name there may be more.
+    """
+    families, _ = find_all(articles)
+    split_of_article = {
+        reading.article.id: other for other, own in families.items() for family in own for reading in family.readings
+    }
+    elsewhere = {family.first.key for other, own in families.items() if other != split for family in own}
+    groups: dict[tuple[str, str], list[Reading]] = defaultdict(list)
+    for reading in given_names(sorted(articles, key=lambda article: article.id)):
+        article = reading.article.id
+        if split_of_article.get(article, split_of(article)) == split and reading.key not in elsewhere:
+            groups[reading.name, reading.fact.relation].append(reading)
+    asked: dict[str, list[Family]] = defaultdict(list)
+    for (name, _), readings in groups.items():
+        chosen = sorted(readings, key=lambda reading: fraction(f"given name/{reading.article.id}"))[:MAX_READINGS]
+        asked[name].append(Family(tuple(chosen)))
+    kept = []
+    for name, own in sorted(asked.items()):
+        shared = [family for family in own if len(family.readings) > 1]
+        kept += shared or [own[int(fraction(f"given name/{name}") * len(own))]]
+    return [question for family in kept for question in ask(family, 1, named=True)]
 
 
 def find_all(articles: list[Article]) -> tuple[dict[str, list[Family]], dict[str, list[Family]]]:

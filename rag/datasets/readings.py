@@ -34,6 +34,7 @@ from rag.datasets.vocabulary import (
 from rag.scoring.text import contains_answer, normalise
 from rag.types import Article
 
+GIVEN_NAME = "given name"
 MANY_HOLDERS = 6
 FIRST_CENTURY = 4  # Before it, years have too few digits to be looked for.
 MONARCH = re.compile(
@@ -156,6 +157,14 @@ def surnames(articles: list[Article]) -> Iterator[Reading]:
         name = names.get(article.id)
         if name and given[name] <= bearers[name]:
             yield from named(name, name, "surname", article, life(article))
+
+
+def given_names(articles: list[Article]) -> Iterator[Reading]:
+    """People by the first word of their name. Nobody asks for most of them in this way: it is to learn from."""
+    for article in articles:
+        name = article.title.split()[0]
+        if family_name(article) and re.fullmatch(r"[A-Z]\w{2,}", name):
+            yield from named(name, name, GIVEN_NAME, article, life(article))
 
 
 def life(article: Article) -> Iterator[Fact | None]:
