@@ -34,6 +34,7 @@ train: $(INSTALLED) ## Train the adapters below data/adapters again, where they 
 
 external: $(INSTALLED) ## Tables on the real data in the folder RAG_EXTERNAL_DATA
 	$(BIN)/python -m crag.external $(PROFILE)
+	$(BIN)/python -m diva.external $(PROFILE)
 
 test: lint test-unit test-notebooks ## Unit tests, then the notebooks on the smoke profile
 
