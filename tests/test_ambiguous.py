@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from rag.corpus import lead
-from rag.datasets.ambiguous import build_ambiguous, find_families, find_readings, interleave, tell
+from rag.datasets.ambiguous import build_ambiguous, build_given_names, find_families, find_readings, interleave, tell
 from rag.datasets.readings import family_name, find_reign, profession
 from rag.datasets.senses import described, sense
 from rag.errors import RagError
@@ -318,6 +318,19 @@ def test_questions_and_references_read_as_sentences(every):
             # A reference answers every reading.
             assert all(contains_answer(reference, i.answers) for i in question.interpretations), question
             assert len(reference.split()) < 120
+
+
+def test_people_by_their_given_names(real_articles, sets):
+    questions = build_given_names(real_articles, "train")
+    elsewhere = {i.article_id for split in ("dev", "test") for q in sets[split] for i in q.interpretations}
+    assert not [own for question in questions for own in question.interpretations if own.article_id in elsewhere]
+    assert {len(question.interpretations) for question in questions} == {1, 2, 3, 4, 5, 6}
+    meant = {question.id: {own.article_id for own in question.interpretations} for question in questions}
+    alberts = {"Albert_A._Michelson", "Albert_Bandura", "Albert_Camus", "Albert_Einstein"}
+    assert meant["occupation/given name/Albert"] == alberts
+    # One question on a name that one page has, on which there is more to ask.
+    assert len([own for own in meant if own.endswith("/Wolfgang")]) <= 1
+    assert not {question.id for question in questions} & {question.id for own in sets.values() for question in own}
 
 
 def test_every_prefix_goes_round_the_forms_and_relations(sets):

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from diva import training
 from diva.diversification import Candidates
-from diva.interpretation import REPEATED, TitlesInterpreter, titles_prompt
+from diva.interpretation import MAX_INTERPRETATIONS, REPEATED, TitlesInterpreter, titles_prompt
 from diva.training import (
     COPIES,
     INTERPRETATION,
@@ -36,6 +36,7 @@ from diva.training import (
 )
 from diva.verification import verification_prompt
 from rag.datasets.ambiguous import build_ambiguous, split_of
+from rag.datasets.readings import GIVEN_NAME
 from rag.scoring.text import contains_answer
 from rag.types import Article, Hit, Interpretation, Passage, Question, Task, all_answers
 
@@ -138,7 +139,7 @@ def test_every_copy_learns_what_its_titles_say(keys):
         titles, line = titles_and_line(prompt, written)
         itself = prompt.splitlines()[0].removeprefix("Question: ")
         assert len(set(titles)) == len(titles) and set(titles) <= set(TITLES)
-        own = [MEANT[title] for title in titles if title in MEANT]
+        own = [MEANT[title] for title in titles if title in MEANT][:MAX_INTERPRETATIONS]
         assert line == (" | ".join(own) or itself)
 
 
@@ -160,6 +161,26 @@ def test_copies_are_shuffled_and_a_quarter_is_left_out():
     # The same each time, and whatever other questions there are.
     assert interpreting(questions, retriever) == examples
     assert [one for question in questions for one in interpreting([question], retriever)] == examples
+
+
+GIVEN = replace(
+    STONE,
+    text="When was Ada born?",
+    interpretations=STONE.interpretations[:1],
+    answers=STONE.interpretations[0].answers,
+    form=GIVEN_NAME,
+)
+
+
+def test_of_a_given_name_only_the_pages_that_are_meant_are_shown():
+    """Ada Stone is a train page, the other Ada could be one of the test questions."""
+    other, lovelace = Passage("Ada_Moor#0", "Ada Moor", "A poet."), Passage("Adam#0", "Adam", "A man.")
+    retriever = CountingRetriever({GIVEN.text: [other, SEA, ADA, lovelace]})
+    assert interpreting([GIVEN], retriever) == [(titles_prompt(GIVEN.text, ["Sea", "Ada Stone", "Adam"]), ADA_NAMED)]
+
+
+def test_a_given_name_that_no_title_bears_is_left_out():
+    assert interpreting([GIVEN], CountingRetriever({GIVEN.text: [SEA, BEN]})) == []
 
 
 def test_what_is_learnt_is_what_the_interpreter_asks_and_reads():
@@ -185,7 +206,8 @@ def judging(pool, count=100, question=STONE):
 
 def verdicts(examples):
     found = []
-    for prompt, word in map(learnt, examples):
+    for prompt, reply in map(learnt, examples):
+        word = reply.partition(":")[0]
         text, _, asked = prompt.partition("\n\nDoes the text tell the answer to the question below?")
         titles = [line.partition(": ")[0] for line in text.removeprefix("Text:\n").splitlines()]
         found.append((asked.rpartition("Question: ")[2], titles, word))
@@ -205,9 +227,17 @@ def test_a_verdict_is_asked_as_the_verifier_asks():
     candidates = [Candidates((ADA_BORN, BEN_BORN), (), (ADA,))]
     examples = verification_examples(Chat(), candidates, [STONE], 4)
     assert [learnt(example) for example in examples] == [
-        (verification_prompt([ADA], ADA_BORN), "yes"),
+        (verification_prompt([ADA], ADA_BORN), "yes: 1801"),
         (verification_prompt([ADA], BEN_BORN), "no"),
     ]
+
+
+def test_after_a_yes_stands_the_first_answer_that_the_page_tells():
+    meant = replace(STONE.interpretations[0], answers=("year 1801", "1801"))
+    question = replace(STONE, interpretations=(meant,), answers=meant.answers)
+    candidates = [Candidates((ADA_BORN,), (), (ADA, SEA))]
+    examples = verification_examples(Chat(), candidates, [question], 4)
+    assert [learnt(example)[1] for example in examples] == ["yes: 1801", "no"]
 
 
 def worlds(count):
@@ -352,7 +382,10 @@ def test_no_name_of_another_split_is_asked_or_learnt(names):
                 asked = f"{question} {line}"
                 assert any(name in asked for name in names[split]), (target, asked)
                 assert not [name for other, own in names.items() if other != split for name in own if name in asked]
-    assert {line.count(" | ") for _, line in map(learnt, sets[INTERPRETATION]["train"])} <= {0, 1}
+    lines = [line for _, line in map(learnt, sets[INTERPRETATION]["train"])]
+    assert max(line.count(" | ") for line in lines) < MAX_INTERPRETATIONS
+    # People asked for by their given names are those of the train names alone.
+    assert any("Ada " in line and " | " in line and "Ben " not in line for line in lines) == (len(names["train"]) > 1)
 
 
 @pytest.mark.parametrize(
@@ -367,6 +400,13 @@ def test_no_name_of_another_split_is_asked_or_learnt(names):
         ("What was the occupation of Stan Lee?", "Stan_Lee", "What was the occupation of Stan Lee?"),
         ("When did the Holy Roman Emperor Otto I die?", "Otto_I,_Holy_Roman_Emperor", "When did Otto I die?"),
         ("What is the swift in zoology?", "Swift_(bird)", "What is the swift in zoology?"),
+        ("Who was King of Siam from 1868 to 1910?", "Chulalongkorn", "Who was the King of Siam called Chulalongkorn?"),
+        ("Who has been Leader of China since 2012?", "Xi_Jinping", "Who was the Leader of China called Xi Jinping?"),
+        (
+            "Who was King of Macedon from 359 to 336 BC?",
+            "Philip_II_of_Macedon",
+            "Who was the King of Macedon called Philip II of Macedon?",
+        ),
     ],
 )
 def test_an_interpretation_by_the_title_of_its_page(text, page, named):
