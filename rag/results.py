@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -93,12 +94,16 @@ def cpu_model() -> str:
     return names[0] if names else platform.processor() or "unknown"
 
 
-def write_provenance(profile: Profile, run: dict[str, Any]) -> None:
-    """Write `provenance.json` beside a profile's tables: code, settings, versions, hardware, assets, and this run's times."""
+def write_provenance(profile: Profile, seconds: Mapping[str, float], run: Mapping[str, Any]) -> None:
+    """Write `provenance.json` beside a profile's tables: code, settings, versions, hardware and assets of the last run, and
+    for each notebook how long it took and at which revision, also of those that ran before."""
     import torch
 
+    path = RESULTS / profile.name / "provenance.json"
+    before = json.loads(path.read_text()).get("notebooks", {}) if path.is_file() else {}
+    revision = git_revision()
+    own = {notebook: {"revision": revision, "seconds": taken} for notebook, taken in seconds.items()}
     record = {
-        "revision": git_revision(),
         "profile": profile.model_dump(mode="json"),
         "python": platform.python_version(),
         "packages": {name: metadata.version(name) for name in PACKAGES},
@@ -110,5 +115,6 @@ def write_provenance(profile: Profile, run: dict[str, Any]) -> None:
         },
         "assets": {f"{asset.package}=={asset.version}": asset.sha256 for asset in ASSETS},
         "run": run,
+        "notebooks": dict(sorted({**before, **own}.items())),
     }
-    write_atomically(RESULTS / profile.name / "provenance.json", json.dumps(record, indent=2) + "\n")
+    write_atomically(path, json.dumps(record, indent=2) + "\n")

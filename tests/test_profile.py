@@ -1,5 +1,6 @@
 """Profiles, and the command line's refusals."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import sys
 import pytest
 from fakes import TableRetriever, make_profile
 
-from rag import reproduce, setup
+from rag import reproduce, results, setup
 from rag.cache import NoCache
 from rag.encoding import SentenceEncoder
 from rag.errors import RagError
@@ -206,7 +207,7 @@ def test_divas_notebooks_need_ambiguous_questions(settings, monkeypatch, capsys,
     monkeypatch.setattr(reproduce, "load_profile", lambda name: make_profile(**settings))
     monkeypatch.setattr(reproduce.assets, "fetch", lambda asset: None)
     monkeypatch.setattr(reproduce, "run_notebook", lambda notebook, *_: run.append(notebook.stem))
-    monkeypatch.setattr(reproduce, "write_provenance", lambda profile, facts: written.append(facts))
+    monkeypatch.setattr(reproduce, "write_provenance", lambda profile, *facts: written.append(facts))
     reproduce.reproduce("fakes")
     left_out = [] if settings else ["06_diva_retrieval", "07_diva_results"]
     assert run == [stem for stem in everything if stem not in left_out]
@@ -214,4 +215,28 @@ def test_divas_notebooks_need_ambiguous_questions(settings, monkeypatch, capsys,
     for stem in left_out:
         assert f"{stem} left out: the profile has no section ambiguous\n" in said
     assert said.count("left out") == len(left_out)
-    assert set(written[0]["seconds"]) == {"assets", *run} and written[0]["started_with_empty_cache"]
+    assert set(written[0][0]) == set(run) and written[0][1]["started_with_empty_cache"]
+
+
+def test_notebooks_are_chosen_by_how_their_names_begin(monkeypatch, tmp_path):
+    for stem in ("00_data", "06_diva_retrieval", "07_diva_results", "draft"):
+        (tmp_path / f"{stem}.ipynb").touch()
+    monkeypatch.setattr(reproduce, "NOTEBOOKS", tmp_path)
+    assert [own.stem for own in reproduce.chosen_notebooks(["07", "00"])] == ["00_data", "07_diva_results"]
+    assert [own.stem for own in reproduce.chosen_notebooks([])] == ["00_data", "06_diva_retrieval", "07_diva_results"]
+    with pytest.raises(RagError, match=r"no notebook begins with '7': there are 00_data, 06_diva_retrieval"):
+        reproduce.chosen_notebooks(["06", "7"])
+
+
+def test_a_run_of_some_notebooks_keeps_what_is_known_of_the_others(monkeypatch, tmp_path):
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    monkeypatch.setattr(results, "git_revision", lambda: "first")
+    profile = make_profile()
+    results.write_provenance(profile, {"00_data": 1.5, "06_diva_retrieval": 20.0}, {})
+    monkeypatch.setattr(results, "git_revision", lambda: "second")
+    results.write_provenance(profile, {"06_diva_retrieval": 30.0}, {})
+    record = json.loads((tmp_path / profile.name / "provenance.json").read_text())
+    assert record["notebooks"] == {
+        "00_data": {"revision": "first", "seconds": 1.5},
+        "06_diva_retrieval": {"revision": "second", "seconds": 30.0},
+    }
