@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from crag.actions import Action
 from crag.training import TrainingRecord
+from rag.figures import error_lengths
 
 
 def loss_curves(records: Mapping[str, TrainingRecord]) -> Figure:
@@ -46,7 +47,7 @@ def accuracy_by_action(table: pd.DataFrame) -> Figure:
     for place, system in enumerate(systems):
         rows = table[table["system"] == system].set_index("action").loc[present]
         xs = [i + (place - (len(systems) - 1) / 2) * width for i in range(len(rows))]
-        errors = [rows["value"] - rows["ci_low"], rows["ci_high"] - rows["value"]]
+        errors = error_lengths(rows["value"], rows["ci_low"], rows["ci_high"])
         axes.bar(xs, rows["value"], width * 0.9, yerr=errors, capsize=3, label=system)
     axes.set_xticks(range(len(present)), [f"{action}\nn = {sizes[action]}" for action in present])
     axes.set(ylabel="accuracy", ylim=(0, 1))
@@ -134,7 +135,7 @@ def main_bars(table: pd.DataFrame, metrics: Mapping[str, str]) -> Figure:
         for place, system in enumerate(systems):
             values = own[own["system"] == system].set_index("task").reindex(tasks)
             xs = [i + (place - (len(systems) - 1) / 2) * width for i in range(len(tasks))]
-            errors = [values["value"] - values["ci_low"], values["ci_high"] - values["value"]]
+            errors = error_lengths(values["value"], values["ci_low"], values["ci_high"])
             style = {"color": colours[system], "error_kw": {"linewidth": 0.8}}
             axes.bar(xs, values["value"], width * 0.9, yerr=errors, capsize=2, label=system, **style)
         axes.set_xticks(range(len(tasks)), [f"{task}\n{metrics[task]}" for task in tasks])
@@ -152,7 +153,7 @@ def ablation_dots(table: pd.DataFrame) -> Figure:
     figure, panels = plt.subplots(1, len(families), figsize=(8, 2.8), sharex=True, squeeze=False)
     for axes, family in zip(panels[0], families, strict=True):
         own = table[table["family"] == family].iloc[::-1]
-        errors = [own["value"] - own["ci_low"], own["ci_high"] - own["value"]]
+        errors = error_lengths(own["value"], own["ci_low"], own["ci_high"])
         axes.errorbar(own["value"], own["system"], xerr=errors, fmt="o", capsize=3, label="here")
         axes.plot(own["paper"], own["system"], "D", mfc="none", label="paper")
         axes.set(title=family, xlabel="accuracy")

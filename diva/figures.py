@@ -6,6 +6,8 @@ import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+from rag.figures import error_lengths
+
 NAMES = {"str_em": "STR-EM", "d_f1": "D-F1", "rouge_l": "ROUGE-L", "mrecall": "MRecall"}
 SETTINGS = {
     "interpretations": "interpretations used",
@@ -15,9 +17,8 @@ SETTINGS = {
 
 
 def _errors(table: pd.DataFrame, metric: str) -> list[pd.Series]:
-    """Lengths of the error bars below and above. The mean of equal scores may miss them by its last bit."""
-    below, above = table[metric] - table[f"{metric}_ci_low"], table[f"{metric}_ci_high"] - table[metric]
-    return [below.clip(lower=0), above.clip(lower=0)]
+    """The lengths of a metric's error bars: columns <metric>, <metric>_ci_low, <metric>_ci_high."""
+    return error_lengths(table[metric], table[f"{metric}_ci_low"], table[f"{metric}_ci_high"])
 
 
 def quality_dots(table: pd.DataFrame, metrics: Sequence[str]) -> Figure:

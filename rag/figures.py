@@ -24,6 +24,11 @@ def use_house_style() -> None:
     )
 
 
+def error_lengths(values: pd.Series, low: pd.Series, high: pd.Series) -> list[pd.Series]:
+    """Lengths of error bars below and above. The mean of equal scores may lie outside its interval by its last bit."""
+    return [(values - low).clip(lower=0), (high - values).clip(lower=0)]
+
+
 def questions_by_relation(counts: pd.DataFrame) -> Figure:
     """Stacked bars of question counts: columns relation, split, questions."""
     table = counts.pivot(index="relation", columns="split", values="questions").fillna(0)[["train", "dev", "test"]]
