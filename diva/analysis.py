@@ -152,10 +152,9 @@ def verification_table(rows: pd.DataFrame, samples: int, seed: int) -> pd.DataFr
     return pd.DataFrame(table)
 
 
-def unambiguous_table(rows: pd.DataFrame, samples: int, seed: int) -> pd.DataFrame:
-    """Quality of each system on the unambiguous questions: are they unharmed?"""
-    own = rows[rows["form"] == "unambiguous"]
-    return grouped(own, ["system"], METRICS, samples, seed)
+def form_table(rows: pd.DataFrame, samples: int, seed: int) -> pd.DataFrame:
+    """Quality of each system by the form of the questions; those of the form "unambiguous" are to be unharmed."""
+    return grouped(rows.sort_values("form", kind="stable"), ["form", "system"], METRICS, samples, seed)
 
 
 def seed_table(rows: pd.DataFrame) -> pd.DataFrame:

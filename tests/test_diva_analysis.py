@@ -10,6 +10,7 @@ from diva_fakes import BORN, CAPITAL
 
 from diva.analysis import (
     coverage_table,
+    form_table,
     grouped,
     interpretation_table,
     lost_table,
@@ -18,7 +19,6 @@ from diva.analysis import (
     recall_table,
     seed_table,
     stage_costs,
-    unambiguous_table,
     verification_table,
 )
 from diva.figures import cost_scatter, coverage_bars, quality_dots, recall_lines, sweep_lines
@@ -210,10 +210,13 @@ def test_verdicts_by_hand():
     assert np.isnan(other["roc_auc"]) and np.isnan(other["yes_where_not"])
 
 
-def test_unambiguous_questions_alone():
-    rows = pd.DataFrame([*scored("rag", [1.0, 0.0]), *scored("rag", [0.5, 1.0], form="unambiguous", d_f1=0.8)])
-    table = unambiguous_table(rows, **DRAWS)
-    assert table[["system", "str_em", "d_f1", "rouge_l", "n"]].to_numpy().tolist() == [["rag", 0.75, 0.8, 0.1, 2]]
+def test_quality_by_form():
+    rows = pd.DataFrame([*scored("rag", [0.5, 1.0], form="unambiguous", d_f1=0.8), *scored("rag", [1.0, 0.0])])
+    table = form_table(rows, **DRAWS)
+    assert table[["form", "system", "str_em", "d_f1", "rouge_l", "n"]].to_numpy().tolist() == [
+        ["surname", "rag", 0.5, 0.4, 0.1, 2],
+        ["unambiguous", "rag", 0.75, 0.8, 0.1, 2],
+    ]
 
 
 def seed_rows(values):
@@ -295,7 +298,7 @@ def test_quality_is_drawn_a_panel_a_metric_with_the_first_system_on_top():
 
 def test_equal_scores_can_be_drawn():
     rows = pd.DataFrame(scored("rag", [0.1] * 3))
-    table = unambiguous_table(rows.assign(form="unambiguous"), **DRAWS)
+    table = form_table(rows, **DRAWS)
     assert table["str_em"].item() > table["str_em_ci_high"].item()  # by the last bit of the mean
     assert len(quality_dots(table, ["str_em"]).axes) == 1
 
