@@ -146,18 +146,26 @@ class Sampling:
 
 class LocalGenerator:
     """Completions of a `LanguageModel` in its chat template, up to the end token, a newline or `max_new_tokens`: greedy ones,
-    or with `sampling` drawn ones."""
+    or with `sampling` drawn ones. `end_bias` is added to the end token's logit: below 0, lists come out longer."""
 
     def __init__(
-        self, lm: LanguageModel, max_new_tokens: int = 24, batch_size: int = 8, sampling: Sampling | None = None
+        self,
+        lm: LanguageModel,
+        max_new_tokens: int = 24,
+        batch_size: int = 8,
+        sampling: Sampling | None = None,
+        end_bias: float = 0.0,
     ):
         self.lm = lm
         self.max_new_tokens = max_new_tokens
         self.batch_size = batch_size
         self.sampling = sampling
+        self.end_bias = end_bias
         self.identity = {**lm.identity, "max_new_tokens": max_new_tokens, "stop": "newline"}
         if sampling:
             self.identity |= asdict(sampling)
+        if end_bias:
+            self.identity["end_bias"] = end_bias
 
     def generate(self, prompts: list[str]) -> list[Completion]:
         import torch
@@ -169,6 +177,8 @@ class LocalGenerator:
         if self.sampling:
             # Without top_k, generate() would draw from the fifty likeliest tokens alone.
             choice = {"do_sample": True, "temperature": self.sampling.temperature, "top_k": 0}
+        if self.end_bias:
+            choice["sequence_bias"] = {(tokenizer.eos_token_id,): self.end_bias}
         for batch, inputs in self.lm.batches(texts, self.batch_size, self.max_new_tokens):
             with torch.inference_mode(), torch.random.fork_rng():
                 if self.sampling:

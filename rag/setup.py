@@ -173,14 +173,13 @@ class Setup:
         """The generator, with the length of answers that the task takes."""
         return CachedGenerator(self.uncached_generator(self.profile.answer_tokens(task)), self.cache)
 
-    def adapted_generator(self, adapter: Path, max_new_tokens: int) -> Generator:
-        """The embedded language model with an adapter (a folder)."""
+    def adapted_generator(self, adapter: Path, max_new_tokens: int, end_bias: float = 0.0) -> Generator:
+        """The embedded language model with an adapter (a folder); `end_bias` as in `LocalGenerator`."""
         if adapter not in self._adapted:
             self._adapted[adapter] = LanguageModel(adapter=adapter, precision=self.profile.precision)
         batch_size = self.profile.generator.batch_size
-        return CachedGenerator(
-            LocalGenerator(self._adapted[adapter], max_new_tokens, batch_size, self.sampling), self.cache
-        )
+        local = LocalGenerator(self._adapted[adapter], max_new_tokens, batch_size, self.sampling, end_bias)
+        return CachedGenerator(local, self.cache)
 
     def uncached_generator(self, max_new_tokens: int) -> Generator:
         """The generator for any length, for use behind another cache."""

@@ -90,7 +90,7 @@ class FakeSetup(Setup):
         self.lengths.append(max_new_tokens)
         return self.writing
 
-    def adapted_generator(self, adapter, max_new_tokens):
+    def adapted_generator(self, adapter, max_new_tokens, end_bias=0.0):
         self.lengths.append(max_new_tokens)
         return self.adapted[adapter.name]
 

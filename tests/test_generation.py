@@ -241,6 +241,14 @@ def test_all_tokens_can_be_drawn(tiny):
     assert len({completion.text for completion in generator.generate(["Tell me."] * 100)}) > 80
 
 
+def test_an_end_bias_puts_off_the_end_or_brings_it_on(tiny):
+    tokens = [LocalGenerator(tiny.lm, 12, end_bias=bias).generate(["Tell me.", "Why?"]) for bias in (-1e4, 1e4)]
+    assert [[own.tokens for own in each] for each in tokens] == [[12, 12], [0, 0]]
+    assert [own.text for own in tokens[1]] == ["", ""]
+    plain, biased = LocalGenerator(tiny.lm), LocalGenerator(tiny.lm, end_bias=-3.0)
+    assert plain.identity == LocalGenerator(tiny.lm, end_bias=0.0).identity != biased.identity
+
+
 def test_draws_have_an_identity_of_their_own(tiny, tmp_path):
     def generators(build):
         return [build(sampling=own) for own in (None, Sampling(0.3, 0), Sampling(0.3, 1), Sampling(0.7, 0))]
