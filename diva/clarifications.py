@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from diva.generation import MAX_PAIRS, PerInterpretationWriter, consolidation_prompt, join_answers
+from diva.generation import MAX_PAIRS, consolidation_prompt, extract_each, join_answers
 from diva.interpretation import Interpreter
 from diva.parsing import ARROW, SEPARATOR, Pair, parse_pairs
 from diva.pruning import DECIMALS, KEEP
@@ -137,20 +137,19 @@ class GeneratorExpander:
 
 
 class PerInterpretationExpander:
-    """For small models: an interpreter writes the questions, and each is answered in a call of its own."""
+    """For small models: an interpreter writes the questions, and each is answered in a call of its own (`extract_each`)."""
 
-    def __init__(self, interpreter: Interpreter, generator: Generator):
+    def __init__(self, interpreter: Interpreter, extractor: Generator):
         self.interpreter = interpreter
-        self.writer = PerInterpretationWriter(generator)
+        self.extractor = extractor
 
     def expand(self, expansions: Sequence[Expansion]) -> list[Expanded]:
-        questions = [own.question for own in expansions]
-        interpreted = self.interpreter.interpret(questions)
+        interpreted = self.interpreter.interpret([own.question for own in expansions])
         texts = [own.interpretations for own in interpreted]
-        written = self.writer.write(questions, texts, [as_knowledge(own.passages) for own in expansions])
+        extracted = extract_each(self.extractor, texts, [as_knowledge(own.passages) for own in expansions])
         return [
-            Expanded(answer.pairs, total(own.cost, answer.cost))
-            for own, answer in zip(interpreted, written, strict=True)
+            Expanded(answers.pairs, total(own.cost, answers.cost))
+            for own, answers in zip(interpreted, extracted, strict=True)
         ]
 
 

@@ -1,13 +1,14 @@
 """Adaptive generation (DIVA): from the passages in two steps, or from the model alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from diva.parsing import ARROW, SEPARATOR, Pair, parse_pairs
+from diva.verification import told_answer, verification_prompt
 from rag.cost import Cost, generate_each, spent
 from rag.generation import Generator
-from rag.prompts import OPEN_BOOK, answer_prompt, asked, task_prompt
+from rag.prompts import OPEN_BOOK, answer_prompt, asked
 from rag.types import Question, Task
 
 MAX_PAIRS = 10
@@ -77,31 +78,62 @@ class TwoStepWriter:
 
 
 class PerInterpretationWriter:
-    """For small models: a short answer to each interpretation from the knowledge, joined by rule to a long answer.
+    """For small models: an answer to each interpretation from the knowledge (`extract_each`), joined by rule to a long one.
 
-    An interpretation without an answer is left out, with a note.
+    An interpretation without an answer is left out, with a note. Where none has one, the question is answered from the
+    knowledge as in standard RAG.
     """
 
-    def __init__(self, generator: Generator):
+    def __init__(self, extractor: Generator, generator: Generator):
+        self.extractor = extractor
         self.generator = generator
 
     def write(
         self, questions: Sequence[Question], interpretations: Sequence[Sequence[str]], knowledge: Sequence[str]
     ) -> list[Written]:
-        prompts = [
-            [task_prompt(Task.SHORT_ANSWER, f"Question: {text}", known) for text in own]
-            for own, known in zip(interpretations, knowledge, strict=True)
-        ]
+        extracted = extract_each(self.extractor, interpretations, knowledge)
+        lacking = [i for i, own in enumerate(extracted) if not own.pairs]
+        direct = answer_directly(self.generator, [questions[i] for i in lacking], [knowledge[i] for i in lacking])
+        others = dict(zip(lacking, direct, strict=True))
         written = []
-        for own, replies in zip(interpretations, generate_each(self.generator, prompts), strict=True):
-            pairs = [
-                Pair(text, reply.text.strip()) for text, reply in zip(own, replies, strict=True) if reply.text.strip()
-            ]
-            missing = len(own) - len(pairs)
-            note = f"{missing} of {len(own)} interpretations have no answer" if missing else None
-            cost = {"answer": spent(replies)}
-            written.append(Written(join_answers(pairs), "joined by rule", tuple(pairs), note, cost))
+        for i, (own, texts) in enumerate(zip(extracted, interpretations, strict=True)):
+            missing = len(texts) - len(own.pairs)
+            note = f"{missing} of {len(texts)} interpretations have no answer" if missing else None
+            if other := others.get(i):
+                written.append(replace(other, note=note, cost={**own.cost, **other.cost}))
+            else:
+                written.append(Written(join_answers(own.pairs), "joined by rule", own.pairs, note, own.cost))
         return written
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """Interpretations with their answers, and what these cost."""
+
+    pairs: tuple[Pair, ...]
+    cost: Cost
+
+
+def extract_each(
+    extractor: Generator, interpretations: Sequence[Sequence[str]], knowledge: Sequence[str]
+) -> list[Extracted]:
+    """The answer of each interpretation that the knowledge has one for, a call each: by a generator that replies as the
+    verifier's prompt asks, no, or yes and the answer."""
+    prompts = [
+        [verification_prompt(known, text) for text in own]
+        for own, known in zip(interpretations, knowledge, strict=True)
+    ]
+    return [
+        Extracted(
+            tuple(
+                Pair(text, answer)
+                for text, reply in zip(own, replies, strict=True)
+                if (answer := told_answer(reply.text))
+            ),
+            {"extract": spent(replies)},
+        )
+        for own, replies in zip(interpretations, generate_each(extractor, prompts), strict=True)
+    ]
 
 
 def join_answers(pairs: Sequence[Pair]) -> str:

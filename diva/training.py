@@ -29,6 +29,7 @@ from rag.retrieval import Retriever
 from rag.scoring.ambiguous import Matching, holds
 from rag.scoring.text import contains_answer
 from rag.setup import Setup, load_setup
+from rag.systems import as_knowledge
 from rag.types import Interpretation, Passage, Question
 
 INTERPRETATION, VERIFICATION = ADAPTERS / "interpretation", ADAPTERS / "verification"
@@ -97,8 +98,8 @@ def verification_examples(
 
     Yes: among the passages is one of the interpretation's own page with the answer. No: none holds an answer; mostly there
     are only other pages, now and then also passages of the own one that don't tell it. All are retrieved for the same
-    question, so both verdicts are on the same names. After a yes stands the answer, which is not read when verifying: of
-    the word alone a small model doesn't learn what to look for.
+    question, so both verdicts are on the same names. After a yes stands the answer, which small models are also asked
+    for: of the word alone they don't learn what to look for.
     """
     yes, no = [], []
     for question, own in zip(questions, candidates, strict=True):
@@ -118,7 +119,7 @@ def verification_examples(
                 no.append((meant, some(first, elsewhere, f"no/{seed}"), NO))
     half = min(count // 2, len(yes), len(no))
     return [
-        Example(((lm.chat(verification_prompt(passages, meant.text)), False), (reply, True)))
+        Example(((lm.chat(verification_prompt(as_knowledge(passages), meant.text)), False), (reply, True)))
         for verdicts in (yes, no)
         for meant, passages, reply in sorted(verdicts, key=_by_text)[:half]
     ]

@@ -10,7 +10,7 @@ from rag.cost import Cost, spent
 from rag.errors import RagError
 from rag.generation import Generator
 from rag.systems import as_knowledge
-from rag.types import NextWords, Passage
+from rag.types import NextWords
 
 WORDS = YES, NO = ("yes", "no")
 THRESHOLD = 0.5
@@ -76,7 +76,7 @@ class GeneratorVerifier:
             [i for i, hits in enumerate(own.hits) if hits and passages.passages]
             for own, passages in zip(candidates, kept, strict=True)
         ]
-        prefixes = [verification_prefix(own.passages) for own in kept]
+        prefixes = [verification_prefix(as_knowledge(own.passages)) for own in kept]
         endings = [[own.interpretations[i] for i in places] for own, places in zip(candidates, asked, strict=True)]
         found = self._ask(prefixes, endings)
         verified = []
@@ -110,14 +110,20 @@ def usefulness(verdicts: Sequence[Verdict]) -> Usefulness:
     return Usefulness.USEFUL if all(answered) else Usefulness.PARTIALLY_USEFUL
 
 
-def verification_prefix(passages: Sequence[Passage]) -> str:
+def verification_prefix(knowledge: str) -> str:
     """What stands before the interpretation, the same for all of a question: the passages and what to say of them."""
     return (
-        f"Text:\n{as_knowledge(passages)}\n\n"
+        f"Text:\n{knowledge}\n\n"
         f"Does the text tell the answer to the question below? Reply {NO}, or {YES} and then the answer.\n\nQuestion: "
     )
 
 
-def verification_prompt(passages: Sequence[Passage], interpretation: str) -> str:
+def verification_prompt(knowledge: str, interpretation: str) -> str:
     """The whole prompt for one interpretation."""
-    return verification_prefix(passages) + interpretation
+    return verification_prefix(knowledge) + interpretation
+
+
+def told_answer(reply: str) -> str:
+    """The answer behind a yes; empty where there is none."""
+    word, _, answer = reply.partition(":")
+    return answer.strip() if word.strip().lower() == YES else ""

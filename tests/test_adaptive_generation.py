@@ -11,7 +11,8 @@ from diva.generation import (
     join_answers,
 )
 from diva.parsing import Pair
-from rag.prompts import OPEN_BOOK, answer_prompt, task_prompt
+from diva.verification import verification_prompt
+from rag.prompts import OPEN_BOOK, answer_prompt
 from rag.systems import as_knowledge
 from rag.types import Task
 
@@ -48,23 +49,35 @@ def test_without_a_pair_the_knowledge_is_read_directly():
 
 
 def test_each_interpretation_on_its_own_joined_by_rule():
-    answers = {ADA_BORN: "1801.", BEN_BORN: " ", CAPITAL.text: "Port Azure"}
-    generator = WritingGenerator(lambda prompt: answers[prompt.rpartition("Question: ")[2]])
-    born, capital = PerInterpretationWriter(generator).write(
+    answers = {ADA_BORN: "Yes: 1801.", BEN_BORN: "no", CAPITAL.text: "yes: Port Azure"}
+    extractor = WritingGenerator(lambda prompt: answers[prompt.rpartition("Question: ")[2]])
+    generator = WritingGenerator()
+    born, capital = PerInterpretationWriter(extractor, generator).write(
         [BORN, CAPITAL], [MEANINGS, [CAPITAL.text]], [STONES, "Some text."]
     )
-    assert generator.calls == [
+    assert extractor.calls == [
         [
-            task_prompt(Task.SHORT_ANSWER, f"Question: {ADA_BORN}", STONES),
-            task_prompt(Task.SHORT_ANSWER, f"Question: {BEN_BORN}", STONES),
-            task_prompt(Task.SHORT_ANSWER, f"Question: {CAPITAL.text}", "Some text."),
+            verification_prompt(STONES, ADA_BORN),
+            verification_prompt(STONES, BEN_BORN),
+            verification_prompt("Some text.", CAPITAL.text),
         ]
     ]
+    assert not generator.calls
     assert born.text == "When was the chemist Ada Stone born? 1801."
     assert (born.form, born.pairs) == ("joined by rule", (Pair(ADA_BORN, "1801."),))
     assert born.note == "1 of 2 interpretations have no answer"
     assert (capital.text, capital.note) == ("What is the capital of Azuria? Port Azure.", None)
-    assert (born.cost["answer"].calls, capital.cost["answer"].calls) == (2, 1)
+    assert (born.cost["extract"].calls, capital.cost["extract"].calls) == (2, 1)
+
+
+def test_where_no_interpretation_has_an_answer_the_knowledge_is_read_as_in_standard_rag():
+    generator = WritingGenerator(lambda prompt: "A long answer.")
+    extractor = WritingGenerator(lambda prompt: "yes:" if ADA_BORN in prompt else "no")
+    (born,) = PerInterpretationWriter(extractor, generator).write([BORN], [MEANINGS], [STONES])
+    assert generator.calls == [[answer_prompt(BORN, STONES)]]
+    assert (born.text, born.form, born.pairs) == ("A long answer.", "standard", ())
+    assert born.note == "2 of 2 interpretations have no answer"
+    assert {stage: own.calls for stage, own in born.cost.items()} == {"extract": 2, "write": 1}
 
 
 def test_joined_answers():

@@ -126,7 +126,7 @@ def test_each_question_goes_its_own_way():
 def test_the_trace_follows_a_question_through_every_stage():
     diva = make_diva(Variant(keep=2))
     trace = diva.answer(QUESTIONS)[0].trace
-    judged = [verification_prompt([ADA, BEN], text) for text in (ADA_BORN, BEN_BORN)]
+    judged = [verification_prompt(as_knowledge([ADA, BEN]), text) for text in (ADA_BORN, BEN_BORN)]
     asked = [diva.generator.calls[0][0], diva.generator.calls[1][0]]
     cost = trace.pop("cost")
     assert trace == {
@@ -274,10 +274,10 @@ def test_empty_text_is_traced():
 
 
 def test_per_interpretation_answers_for_small_models():
-    generator = WritingGenerator(lambda prompt: "1801" if prompt.endswith(ADA_BORN) else "1900", yes)
-    (born,) = make_diva(Variant(keep=2), generator, writer=PerInterpretationWriter(generator)).answer([BORN])
+    generator = WritingGenerator(lambda prompt: "yes: 1801" if prompt.endswith(ADA_BORN) else "yes: 1900", yes)
+    (born,) = make_diva(Variant(keep=2), generator, writer=PerInterpretationWriter(generator, generator)).answer([BORN])
     assert born.text == f"{ADA_BORN} 1801. {BEN_BORN} 1900."
-    assert born.trace["form"] == "joined by rule" and born.trace["cost"]["answer"][0] == 2
+    assert born.trace["form"] == "joined by rule" and born.trace["cost"]["extract"][0] == 2
 
 
 def test_what_is_left_of_it_without_all_steps_are_the_baselines():

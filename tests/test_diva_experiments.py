@@ -95,9 +95,11 @@ def test_the_embedded_model_has_its_adapters_and_answers_one_interpretation_at_a
     assert setup.lengths == [128, 1]  # of a list of questions, and of one word
     writer = make_writer(setup)
     assert isinstance(writer, PerInterpretationWriter) and writer.generator.generator is setup.writing
+    assert writer.extractor is setup.adapted["verification"]
     tree = make_clarifications(setup)
     assert isinstance(tree.expander, PerInterpretationExpander) and tree.join
-    assert setup.lengths[2:] == [24, 96, 128, 24]  # short answers of one interpretation, a long one for the tree
+    assert tree.expander.extractor is setup.adapted["verification"]
+    assert setup.lengths[2:] == [16, 96, 96, 128, 16]  # the answer of one interpretation, a long one, and the tree's
 
 
 def test_any_other_model_is_prompted():

@@ -209,12 +209,12 @@ def test_sets_whose_interpretations_tell_an_answer_are_left_out():
 def write(prompt):
     if "Text:" not in prompt:
         return "1803"
-    return "1801, 1802" if "every meaning" in prompt else "1801" if prompt.endswith(ADA_BORN) else "1900"
+    return "1801, 1802" if "every meaning" in prompt else "yes: 1801" if prompt.endswith(ADA_BORN) else "yes: 1900"
 
 
 def make_parts(generator):
     encoder = WordEncoder("stone", "born", "chemist", "painter")
-    return Parts(encoder, GeneratorVerifier(generator), PerInterpretationWriter(generator), generator)
+    return Parts(encoder, GeneratorVerifier(generator), PerInterpretationWriter(generator, generator), generator)
 
 
 def test_ramdocs_rows_hold_no_texts():

@@ -38,6 +38,7 @@ from diva.verification import verification_prompt
 from rag.datasets.ambiguous import build_ambiguous, split_of
 from rag.datasets.readings import GIVEN_NAME
 from rag.scoring.text import contains_answer
+from rag.systems import as_knowledge
 from rag.types import Article, Hit, Interpretation, Passage, Question, Task, all_answers
 
 
@@ -227,8 +228,8 @@ def test_a_verdict_is_asked_as_the_verifier_asks():
     candidates = [Candidates((ADA_BORN, BEN_BORN), (), (ADA,))]
     examples = verification_examples(Chat(), candidates, [STONE], 4)
     assert [learnt(example) for example in examples] == [
-        (verification_prompt([ADA], ADA_BORN), "yes: 1801"),
-        (verification_prompt([ADA], BEN_BORN), "no"),
+        (verification_prompt(as_knowledge([ADA]), ADA_BORN), "yes: 1801"),
+        (verification_prompt(as_knowledge([ADA]), BEN_BORN), "no"),
     ]
 
 

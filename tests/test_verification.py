@@ -9,11 +9,13 @@ from diva.verification import (
     GeneratorVerifier,
     Usefulness,
     Verdict,
+    told_answer,
     usefulness,
     verification_prefix,
     verification_prompt,
 )
 from rag.errors import RagError
+from rag.systems import as_knowledge
 from rag.types import Hit
 
 USEFUL, PARTIAL, USELESS = Usefulness.USEFUL, Usefulness.PARTIALLY_USEFUL, Usefulness.USELESS
@@ -56,8 +58,8 @@ def test_one_call_with_the_passages_as_the_shared_beginning():
     stones, capital = GeneratorVerifier(generator).verify([STONES, azure], [Kept((BEN,)), Kept((AZURE,))])
     assert generator.judged == [
         [
-            [verification_prompt([BEN], ADA_BORN), verification_prompt([BEN], BEN_BORN)],
-            [verification_prompt([AZURE], CAPITAL.text)],
+            [verification_prompt(as_knowledge([BEN]), ADA_BORN), verification_prompt(as_knowledge([BEN]), BEN_BORN)],
+            [verification_prompt(as_knowledge([AZURE]), CAPITAL.text)],
         ]
     ]
     assert (stones.usefulness, capital.usefulness) == (PARTIAL, USEFUL)
@@ -67,9 +69,9 @@ def test_one_call_with_the_passages_as_the_shared_beginning():
 
 
 def test_the_prompt_begins_with_the_passages_and_ends_with_the_interpretation():
-    prompt = verification_prompt([ADA, BEN], "Is {x} it?")
+    prompt = verification_prompt(as_knowledge([ADA, BEN]), "Is {x} it?")
     assert prompt.startswith(f"Text:\nAda Stone: {ADA.text}\nBen Stone: {BEN.text}\n")
-    assert prompt == verification_prefix([ADA, BEN]) + "Is {x} it?"
+    assert prompt == verification_prefix(as_knowledge([ADA, BEN])) + "Is {x} it?"
     assert all(word in prompt for word in WORDS)
 
 
@@ -108,3 +110,11 @@ def test_the_threshold():
 )
 def test_usefulness(answered, expected):
     assert usefulness([Verdict(each) for each in answered]) == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [("yes: 1801", "1801"), ("Yes : a: b ", "a: b"), ("no", ""), ("no: 1801", ""), ("yes", ""), ("", ""), ("1801", "")],
+)
+def test_the_answer_stands_behind_a_yes(reply, answer):
+    assert told_answer(reply) == answer
