@@ -428,11 +428,11 @@ def test_every_answer_of_every_question_is_accounted_for():
 
     adapted = {
         "interpretation": WritingGenerator(lambda prompt: f"{ADA_BORN} | {BEN_BORN}" if "Stone" in prompt else "none"),
-        "verification": WritingGenerator(yes=yes),
+        "verification": WritingGenerator(lambda prompt: "yes: 1801" if prompt.endswith(ADA_BORN) else "no", yes),
     }
     table = {ADA_BORN: [ADA], BEN_BORN: [SEA, BEN], PORT.text: [AZURE]}
     encoder = WordEncoder("stone", "chemist", "painter", "azuria")
-    setup = make_setup(table, lambda prompt: "1801" if prompt.endswith(ADA_BORN) else "?", adapted, encoder=encoder)
+    setup = make_setup(table, lambda prompt: "?", adapted, encoder=encoder)
     rows = main_results(setup, [make_diva(setup)])
     found = lost_rows(rows, setup.ambiguous["test"], {p.id: p for p in (ADA, BEN, SEA, AZURE)})
     # The port was found and not believed, of the hills nothing was found.
