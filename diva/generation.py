@@ -137,8 +137,8 @@ def extract_each(
 
 
 def join_answers(pairs: Sequence[Pair]) -> str:
-    """Pairs as a long answer, by a plain rule: each question, then its answer with a full stop."""
-    return " ".join(f"{pair.question} {pair.answer.rstrip('.')}." for pair in pairs)
+    """Pairs as a long answer, by a plain rule: a sentence each, of the question, a colon and its answer."""
+    return " ".join(f"{pair.question.rstrip('?')}: {pair.answer.rstrip('.')}." for pair in pairs)
 
 
 def answer_directly(generator: Generator, questions: Sequence[Question], knowledge: Sequence[str]) -> list[Written]:

@@ -63,10 +63,10 @@ def test_each_interpretation_on_its_own_joined_by_rule():
         ]
     ]
     assert not generator.calls
-    assert born.text == "When was the chemist Ada Stone born? 1801."
+    assert born.text == "When was the chemist Ada Stone born: 1801."
     assert (born.form, born.pairs) == ("joined by rule", (Pair(ADA_BORN, "1801."),))
     assert born.note == "1 of 2 interpretations have no answer"
-    assert (capital.text, capital.note) == ("What is the capital of Azuria? Port Azure.", None)
+    assert (capital.text, capital.note) == ("What is the capital of Azuria: Port Azure.", None)
     assert (born.cost["extract"].calls, capital.cost["extract"].calls) == (2, 1)
 
 
@@ -81,7 +81,9 @@ def test_where_no_interpretation_has_an_answer_the_knowledge_is_read_as_in_stand
 
 
 def test_joined_answers():
-    assert join_answers(PAIRS) == f"{ADA_BORN} 1801. {BEN_BORN} 1900."
+    assert join_answers(PAIRS) == (
+        "When was the chemist Ada Stone born: 1801. When was the painter Ben Stone born: 1900."
+    )
     assert join_answers([]) == ""
 
 
