@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from diva.generation import MAX_PAIRS, consolidation_prompt, extract_each, join_answers
+from diva.generation import MAX_PAIRS, Extracted, consolidation_prompt, extract_each, join_answers
 from diva.interpretation import Interpreter
 from diva.parsing import ARROW, SEPARATOR, Pair, parse_pairs
 from diva.pruning import DECIMALS, KEEP
@@ -84,7 +84,7 @@ class Tree:
         cosines = (self.vectors @ vector).astype(float).round(DECIMALS)
         return [self.pool[i] for i in np.argsort(-cosines, kind="stable")[: self.limits.top_k]]
 
-    def grow(self, node: Node, expanded: "Expanded") -> None:
+    def grow(self, node: Node, expanded: Extracted) -> None:
         """Add the pairs of an expansion; those of a question that the tree has already are passed over."""
         self.restarts += node is self.root and self.expansions > 0
         self.expansions += 1
@@ -110,18 +110,10 @@ class Expansion:
     found: Sequence[Pair]
 
 
-@dataclass(frozen=True)
-class Expanded:
-    """The pairs that an expansion gave."""
-
-    pairs: Sequence[Pair]
-    cost: Cost
-
-
 class Expander(Protocol):
     """Anything that writes disambiguated pairs of questions."""
 
-    def expand(self, expansions: Sequence[Expansion]) -> list[Expanded]:
+    def expand(self, expansions: Sequence[Expansion]) -> list[Extracted]:
         """One result an expansion, in order."""
 
 
@@ -131,9 +123,9 @@ class GeneratorExpander:
     def __init__(self, generator: Generator):
         self.generator = generator
 
-    def expand(self, expansions: Sequence[Expansion]) -> list[Expanded]:
+    def expand(self, expansions: Sequence[Expansion]) -> list[Extracted]:
         completions = self.generator.generate([expansion_prompt(own) for own in expansions])
-        return [Expanded(parse_pairs(own.text, MAX_PAIRS), {"expand": spent([own])}) for own in completions]
+        return [Extracted(tuple(parse_pairs(own.text, MAX_PAIRS)), {"expand": spent([own])}) for own in completions]
 
 
 class PerInterpretationExpander:
@@ -143,12 +135,12 @@ class PerInterpretationExpander:
         self.interpreter = interpreter
         self.extractor = extractor
 
-    def expand(self, expansions: Sequence[Expansion]) -> list[Expanded]:
+    def expand(self, expansions: Sequence[Expansion]) -> list[Extracted]:
         interpreted = self.interpreter.interpret([own.question for own in expansions])
         texts = [own.interpretations for own in interpreted]
         extracted = extract_each(self.extractor, texts, [as_knowledge(own.passages) for own in expansions])
         return [
-            Expanded(answers.pairs, total(own.cost, answers.cost))
+            replace(answers, cost=total(own.cost, answers.cost))
             for own, answers in zip(interpreted, extracted, strict=True)
         ]
 

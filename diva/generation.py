@@ -108,7 +108,7 @@ class PerInterpretationWriter:
 
 @dataclass(frozen=True)
 class Extracted:
-    """Interpretations with their answers, and what these cost."""
+    """Interpretations with their answers, and what it cost to find them."""
 
     pairs: tuple[Pair, ...]
     cost: Cost

@@ -148,10 +148,9 @@ def learnt_from(setup: Setup, split: str) -> list[Question]:
 def train_interpretation(setup: Setup) -> None:
     """Train the adapter that interprets and write it to `data/adapters/`, if it isn't there."""
     lm = LanguageModel()
-    train, dev = learnt_from(setup, "train"), learnt_from(setup, "dev")
-    given = build_given_names(setup.encyclopedia, "train")
-    examples = [interpretation_examples(lm, own, setup.ambiguous_retriever) for own in ([*train, *given], dev)]
-    train_adapter(lm, *examples, (), AdapterSettings(), INTERPRETATION)
+    asked = [*learnt_from(setup, "train"), *build_given_names(setup.encyclopedia, "train")], learnt_from(setup, "dev")
+    train, dev = (interpretation_examples(lm, questions, setup.ambiguous_retriever) for questions in asked)
+    train_adapter(lm, train, dev, (), AdapterSettings(), INTERPRETATION)
 
 
 def train_verification(setup: Setup) -> None:

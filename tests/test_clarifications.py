@@ -27,7 +27,7 @@ from diva.clarifications import (
     TreeOfClarifications,
     expansion_prompt,
 )
-from diva.generation import consolidation_prompt, join_answers
+from diva.generation import consolidation_prompt
 from diva.interpretation import Interpreted
 from diva.parsing import Pair
 from rag.errors import RagError
@@ -205,7 +205,7 @@ def test_small_models_expand_by_interpreter_and_short_answers_and_join_by_rule()
     tree, generator = make_tree(lambda prompt: "yes: 1801" if prompt.endswith(ADA_BORN) else "yes: 1900", join=True)
     tree.expander = PerInterpretationExpander(StoneInterpreter(), generator)
     (answer,) = tree.answer([BORN])
-    assert answer.text == join_answers([Pair(ADA_BORN, "1801"), Pair(BEN_BORN, "1900")])
+    assert answer.text == "When was the chemist Ada Stone born: 1801. When was the painter Ben Stone born: 1900."
     assert answer.trace["nodes"] == [[ADA_BORN, "1801", 1], [BEN_BORN, "1900", 1]]
     # Two answers at the root, one at each child, two at the restart, and no last call.
     assert answer.trace["cost"]["extract"][0] == answer.trace["calls"] == 6

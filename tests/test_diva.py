@@ -23,7 +23,6 @@ from diva.generation import (
     TwoStepWriter,
     consolidation_prompt,
     extraction_prompt,
-    join_answers,
 )
 from diva.interpretation import UNAMBIGUOUS, Ambiguity, Interpreted, NoInterpreter
 from diva.parsing import Pair
@@ -282,7 +281,7 @@ def test_empty_text_is_traced():
 def test_per_interpretation_answers_for_small_models():
     generator = WritingGenerator(lambda prompt: "yes: 1801" if prompt.endswith(ADA_BORN) else "yes: 1900", yes)
     (born,) = make_diva(Variant(keep=2), generator, writer=PerInterpretationWriter(generator, generator)).answer([BORN])
-    assert born.text == join_answers([Pair(ADA_BORN, "1801"), Pair(BEN_BORN, "1900")])
+    assert born.text == "When was the chemist Ada Stone born: 1801. When was the painter Ben Stone born: 1900."
     assert born.trace["form"] == "joined by rule" and born.trace["cost"]["extract"][0] == 2
 
 
