@@ -115,8 +115,8 @@ def coverage_table(rows: pd.DataFrame, samples: int, seed: int) -> pd.DataFrame:
 
 
 def recall_table(rows: pd.DataFrame, samples: int, seed: int) -> pd.DataFrame:
-    """MRecall@k by way of retrieval and k; `mrecall_token` by whole tokens; `paper` is the paper's at 5."""
-    table = grouped(rows, ["retrieval", "k"], ["mrecall", "mrecall_token"], samples, seed)
+    """MRecall@k by retriever, way of retrieval and k; `mrecall_token` by whole tokens; `paper` is the paper's at 5."""
+    table = grouped(rows, ["retriever", "retrieval", "k"], ["mrecall", "mrecall_token"], samples, seed)
     published = load_paper()["mrecall@5"]
     table["paper"] = [
         published.get(row.retrieval, np.nan) / 100 if row.k == 5 else np.nan for row in table.itertuples()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from diva.diversification import Candidates, Kept, diversify, keep_best
+from diva.diversification import Candidates, Kept, diversify, keep_best, keep_first
 from diva.interpretation import GoldInterpreter, Interpreter, MergedInterpreter, TwoStepInterpreter, means
 from diva.pruning import KEEP
 from diva.query_refinement import QueryRefinement
@@ -39,6 +39,8 @@ TEMPERATURE = 0.3
 PRICED_AS = "gpt-3.5-turbo-0125"
 """Tokens of the generator are priced as if they were this model's."""
 DEPTHS = (1, 2, 3, 4, 5)
+IN_TURN = ", in turn"
+"""Marks retrieval without pruning: the first passages of each interpretation, then the second ones."""
 SWEPT = {"interpretations": (1, 2, 3, 5), "top_k": (1, 3, 5, 10), "pool": (5, 10, 25)}
 
 
@@ -154,46 +156,62 @@ def interpretation_rows(setup: Setup, split: str) -> pd.DataFrame:
 
 
 def kept_passages(
-    setup: Setup, interpretations: Sequence[Sequence[str]], keep: int, top_k: int = TOP_K, pool: int | None = None
+    setup: Setup,
+    retriever: Retriever,
+    interpretations: Sequence[Sequence[str]],
+    keep: int,
+    top_k: int = TOP_K,
+    pool: int | None = None,
 ) -> tuple[list[Candidates], list[Kept]]:
     """What is retrieved for interpretations, and the passages that pruning keeps of it."""
     size = pool or max(keep, top_k * max(map(len, interpretations)))
-    candidates = diversify(interpretations, setup.ambiguous_retriever, top_k, size)
+    candidates = diversify(interpretations, retriever, top_k, size)
     return candidates, keep_best(candidates, setup.cached_encoder, keep)
 
 
 def recall_rows(setup: Setup) -> pd.DataFrame:
-    """MRecall@k of the ambiguous test questions by way of retrieval: standard, by the refined query, for DIVA's
-    interpretations and for the gold ones (both pruned). `mrecall` matches substrings, `mrecall_token` whole tokens."""
+    """MRecall@k of the ambiguous test questions by retriever and way of retrieval: standard, by the refined query, for
+    DIVA's interpretations and for the gold ones, pruned or (`IN_TURN`) not. `mrecall` matches substrings, `mrecall_token`
+    whole tokens."""
     questions = ambiguous_test(setup)
-    depth = max(DEPTHS)
+    refined = refined_queries(make_refinement(setup), questions)
     ranked = {
-        "standard": ranked_for(setup.ambiguous_retriever, [question.text for question in questions], depth),
-        "query-refinement": ranked_for(
-            setup.ambiguous_retriever, refined_queries(make_refinement(setup), questions), depth
-        ),
+        (kind, name): found
+        for kind, retriever in setup.ambiguous_retrievers.items()
+        for name, found in _ranked(setup, retriever, questions, refined, max(DEPTHS)).items()
     }
-    for name, interpreter in (
-        ("diva", make_interpreter(setup, setup.ambiguous_retriever)),
-        ("gold", GoldInterpreter()),
-    ):
-        texts = [own.interpretations for own in interpreter.interpret(questions)]
-        ranked[name] = [list(kept.passages) for kept in kept_passages(setup, texts, depth)[1]]
     return pd.DataFrame(
         [
             {
+                "retriever": kind,
                 "retrieval": name,
                 "k": k,
                 "question_id": question.id,
                 "mrecall": mrecall(texts, question.interpretations, k),
                 "mrecall_token": mrecall(texts, question.interpretations, k, Matching.TOKEN),
             }
-            for name, found in ranked.items()
+            for (kind, name), found in ranked.items()
             for k in DEPTHS
             for question, passages in zip(questions, found, strict=True)
             for texts in [[passage.text for passage in passages]]
         ]
     )
+
+
+def _ranked(
+    setup: Setup, retriever: Retriever, questions: list[Question], refined: list[str], depth: int
+) -> dict[str, list[list[Passage]]]:
+    """The first passages for each question, by way of retrieval."""
+    ranked = {
+        "standard": ranked_for(retriever, [question.text for question in questions], depth),
+        "query-refinement": ranked_for(retriever, refined, depth),
+    }
+    for name, interpreter in (("diva", make_interpreter(setup, retriever)), ("gold", GoldInterpreter())):
+        texts = [own.interpretations for own in interpreter.interpret(questions)]
+        candidates, kept = kept_passages(setup, retriever, texts, depth)
+        ranked[name] = [list(own.passages) for own in kept]
+        ranked[name + IN_TURN] = [list(own.passages) for own in keep_first(candidates, depth)]
+    return ranked
 
 
 def ranked_for(retriever: Retriever, queries: list[str], depth: int) -> list[list[Passage]]:
@@ -216,7 +234,7 @@ def sweep_rows(setup: Setup) -> pd.DataFrame:
         for value in values:
             texts = [own[:value] for own in found] if setting == "interpretations" else found
             own = {} if setting == "interpretations" else {setting: value}
-            _, kept = kept_passages(setup, texts, KEEP, **own)
+            _, kept = kept_passages(setup, setup.ambiguous_retriever, texts, KEEP, **own)
             rows += [
                 {
                     "setting": setting,
@@ -237,7 +255,7 @@ def verification_rows(setup: Setup, split: str) -> pd.DataFrame:
     holds the answer (`answered`, on the interpretation's own page)."""
     questions = setup.ambiguous[split]
     texts = [own.interpretations for own in GoldInterpreter().interpret(questions)]
-    candidates, kept = kept_passages(setup, texts, KEEP)
+    candidates, kept = kept_passages(setup, setup.ambiguous_retriever, texts, KEEP)
     verifiers = {"prompted": GeneratorVerifier(long_generator(setup))}
     if is_embedded(setup):
         verifiers["trained"] = make_verifier(setup)

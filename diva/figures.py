@@ -33,13 +33,17 @@ def quality_dots(table: pd.DataFrame, metrics: Sequence[str]) -> Figure:
 
 
 def recall_lines(table: pd.DataFrame) -> Figure:
-    """MRecall against k, a line a way of retrieval: columns retrieval, k, mrecall, mrecall_ci_low, mrecall_ci_high."""
-    figure, axes = plt.subplots()
-    for marker, (name, own) in zip("os^D", table.groupby("retrieval", sort=False), strict=False):
-        axes.plot(own["k"], own["mrecall"], marker=marker, label=name)
-        axes.fill_between(own["k"], own["mrecall_ci_low"], own["mrecall_ci_high"], alpha=0.1)
-    axes.set(xlabel="k", ylabel="MRecall@k", xticks=sorted(table["k"].unique()))
-    axes.legend(frameon=False)
+    """MRecall against k, a panel a retriever and a line a way of retrieval: columns retriever, retrieval, k, mrecall."""
+    names = list(table["retriever"].unique())
+    figure, panels = plt.subplots(1, len(names), figsize=(8.5, 3.0), sharey=True, squeeze=False)
+    for axes, name in zip(panels[0], names, strict=True):
+        own = table[table["retriever"] == name]
+        for marker, (way, line) in zip("os^vD*", own.groupby("retrieval", sort=False), strict=False):
+            axes.plot(line["k"], line["mrecall"], marker=marker, label=way)
+        axes.set(title=name, xlabel="k", xticks=sorted(table["k"].unique()))
+    panels[0][0].set_ylabel("MRecall@k")
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, ncols=len(labels), loc="outside lower center", fontsize="small")
     return figure
 
 

@@ -24,12 +24,13 @@ class Variant:
     """A version of the method, as data; the default is the method itself.
 
     `top_k` passages are retrieved for each interpretation, at most `pool` of them go on and `keep` are read. The paper
-    leaves the first two open: by default nothing is cut before pruning. Without `prune` the first passages of the
-    interpretations are kept in turn. Without `verify` whatever passages there are count as useful. Without `adapt` the
+    leaves the first two open: by default nothing is cut before pruning. Without `diversify` each question is its own only
+    interpretation. Without `prune` the first passages of the interpretations are kept in turn. Without `verify` whatever passages there are count as useful. Without `adapt` the
     passages are read by the prompt of standard RAG, whatever the verdict.
     """
 
     name: str = "diva"
+    diversify: bool = True
     prune: bool = True
     verify: bool = True
     adapt: bool = True
@@ -46,6 +47,7 @@ class Variant:
 
 
 ABLATIONS = [
+    Variant("diva without diversification", diversify=False),
     Variant("diva without adaptation", verify=False, adapt=False),
     Variant("diva without pruning", prune=False),
     Variant("diva without verification", verify=False),
@@ -94,7 +96,7 @@ class Diva:
         self.name = self.variant.name
 
     def answer(self, questions: list[Question]) -> list[Answer]:
-        interpreted = self.interpreter.interpret(questions)
+        interpreted = self._interpret(questions)
         texts = [own.interpretations for own in interpreted]
         candidates = diversify(texts, self.retriever, self.variant.top_k, self.variant.pool)
         kept = self._keep(candidates)
@@ -107,6 +109,11 @@ class Diva:
             Answer(question.id, own.text, read.contexts, trace)
             for question, own, read, trace in zip(questions, written, known, traces, strict=True)
         ]
+
+    def _interpret(self, questions: list[Question]) -> list[Interpreted]:
+        if self.variant.diversify:
+            return self.interpreter.interpret(questions)
+        return [Interpreted((question.text,)) for question in questions]
 
     def _keep(self, candidates: list[Candidates]) -> list[Kept]:
         if self.variant.prune:

@@ -328,7 +328,7 @@ def test_every_claim_finds_its_rows_in_what_the_experiments_write(bench, monkeyp
 
 
 def test_the_effects_of_diva_are_its_published_differences():
-    found = {claim.text: claim.paper for claim in diva.claims.paper_claims()}
+    found = {claim.text: claim.paper for claim in diva.claims.paper_claims("hybrid")}
     expected = {
         "diva > rag on d_f1": 0.014,  # 38.9 - 37.5
         "diva > crag on d_f1": 0.024,  # 42.0 - 39.6
@@ -341,8 +341,8 @@ def test_the_effects_of_diva_are_its_published_differences():
         "diva > diva without adaptation on d_f1": 0.004,  # 38.9 - 38.5
     }
     assert {text: found[text] for text in expected} == pytest.approx(expected)
-    # Four systems by two metrics, time and money, two retrievals, the closed book, three variants and one by D-F1.
-    assert len(found) == 8 + 2 + 2 + 1 + 3 + 1
+    # Four systems by two metrics, time and money, two retrievals, the closed book, four variants and one by D-F1.
+    assert len(found) == 8 + 2 + 2 + 1 + 4 + 1
     assert {text for text, effect in found.items() if effect is None} == found.keys() - expected.keys()
 
 
@@ -362,7 +362,10 @@ def test_the_published_rows_of_diva_fit_together():
 def diva_tables(coverage):
     """Rows of three questions: a score is higher for the systems named first, a cost lower."""
     systems = ["diva", "iterative-rag", "crag", "closed-book", "rag", "query-refinement", "self-rag"]
-    variants = ["diva", "diva without adaptation", "diva without pruning", "diva without verification"]
+    variants = [
+        "diva",
+        *(f"diva without {step}" for step in ("adaptation", "pruning", "verification", "diversification")),
+    ]
     retrievals = ["gold", "diva", "query-refinement", "standard"]
     asked = [{"question_id": f"q{i}", "coverage": kind} for i, kind in enumerate(coverage)]
 
@@ -382,8 +385,9 @@ def diva_tables(coverage):
         "diva_time_rows": table("system", systems, lambda i: {"seconds": 4.0**i}).drop(columns="coverage"),
         "diva_recall_rows": pd.concat(
             [
-                table("retrieval", retrievals, lambda i: {"mrecall": float(i < 2)}, k=5),
-                table("retrieval", retrievals, lambda i: {"mrecall": 0.0}, k=10),
+                table("retrieval", retrievals, lambda i: {"mrecall": float(i < 2)}, retriever="hybrid", k=5),
+                table("retrieval", retrievals, lambda i: {"mrecall": 0.0}, retriever="hybrid", k=4),
+                table("retrieval", retrievals, lambda i: {"mrecall": 0.0}, retriever="bm25", k=5),
             ]
         ).drop(columns="coverage"),
         "diva_ablation_rows": table("system", variants, quality).drop(columns="coverage"),
@@ -394,7 +398,7 @@ def test_every_claim_of_diva_finds_its_rows(monkeypatch):
     tables = diva_tables(["full", "none", "partial"])
     monkeypatch.setattr(diva.claims, "read_table", lambda profile, name: tables[name])
     found = diva.claims.check_claims(make_profile(bootstrap_samples=200)).set_index("claim")
-    assert len(found) == len(diva.claims.paper_claims())
+    assert len(found) == len(diva.claims.paper_claims("hybrid"))
     assert found["n"].drop("closed-book > rag where no answer is retrieved").eq(3).all()
     expected = {
         "diva > rag on str_em": 0.4,

@@ -176,6 +176,14 @@ def by_name(name):
     return next(variant for variant in ABLATIONS if variant.name == name)
 
 
+def test_without_diversification_each_question_is_its_own_interpretation():
+    diva = make_diva(by_name("diva without diversification"), interpreter=None)
+    born, _, _, king = diva.answer(QUESTIONS)
+    assert diva.retriever.calls == [[question.text for question in QUESTIONS]]
+    assert (born.trace["interpretations"], king.trace["interpretations"]) == ([BORN.text], [KING.text])
+    assert born.trace["verdicts"] and "interpret" not in born.trace["cost"]
+
+
 def test_without_adaptation_it_is_standard_rag_on_diversified_passages():
     diva = make_diva(by_name("diva without adaptation"))
     born, capital, ghost, king = diva.answer(QUESTIONS)
@@ -299,6 +307,7 @@ def test_what_is_left_of_it_without_all_steps_are_the_baselines():
 
 def test_variants_are_checked():
     assert [variant.name for variant in ABLATIONS] == [
+        "diva without diversification",
         "diva without adaptation",
         "diva without pruning",
         "diva without verification",

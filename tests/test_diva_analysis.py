@@ -145,7 +145,14 @@ def recall_frame():
     values = {"standard": {1: 0.0, 5: 1.0}, "diva": {1: 1.0, 5: 1.0}, "mine": {1: 0.0, 5: 0.0}}
     return pd.DataFrame(
         [
-            {"retrieval": name, "k": k, "question_id": q, "mrecall": own, "mrecall_token": own * (q == "a")}
+            {
+                "retriever": "bm25",
+                "retrieval": name,
+                "k": k,
+                "question_id": q,
+                "mrecall": own,
+                "mrecall_token": own * (q == "a"),
+            }
             for name, of_one in values.items()
             for k, own in of_one.items()
             for q in ("a", "b")
@@ -304,14 +311,16 @@ def test_equal_scores_can_be_drawn():
 
 
 def test_recall_is_drawn_a_line_a_retrieval():
-    (axes,) = recall_lines(recall_table(recall_frame(), **DRAWS)).axes
+    figure = recall_lines(recall_table(recall_frame(), **DRAWS))
+    (axes,) = figure.axes
+    assert axes.get_title() == "bm25"
     assert {line.get_label(): line.get_xydata().tolist() for line in axes.lines} == {
         "standard": [[1, 0], [5, 1]],
         "diva": [[1, 1], [5, 1]],
         "mine": [[1, 0], [5, 0]],
     }
     assert axes.get_xticks().tolist() == [1, 5]
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["standard", "diva", "mine"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["standard", "diva", "mine"]
 
 
 def test_sweeps_are_drawn_a_panel_a_setting():

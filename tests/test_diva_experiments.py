@@ -202,11 +202,12 @@ def test_ablations_are_run_beside_the_whole_method():
     rows = ablation_results(embedded(table))
     assert rows["system"].unique().tolist() == [
         "diva",
+        "diva without diversification",
         "diva without adaptation",
         "diva without pruning",
         "diva without verification",
     ]
-    assert rows.groupby("system").size().tolist() == [3] * 4
+    assert rows.groupby("system").size().tolist() == [3] * 5
     stages = {own.system: set(json.loads(own.trace)["cost"]) for own in rows.itertuples()}
     assert "verify" in stages["diva"] and "verify" not in stages["diva without verification"]
 
@@ -317,7 +318,7 @@ def test_only_questions_with_several_interpretations_are_retrieved_for():
 
 def test_recall_by_hand():
     rows = recall_rows(retrieving())
-    assert set(rows["question_id"]) == {"born"} and len(rows) == 4 * 5
+    assert set(rows["question_id"]) == {"born"} and len(rows) == 6 * 5
     curves = {name: own.set_index("k")[["mrecall", "mrecall_token"]] for name, own in rows.groupby("retrieval")}
     assert {name: own["mrecall"].tolist() for name, own in curves.items()} == {
         # The sea; the mark, one of two; Ben, two of two.
@@ -327,9 +328,20 @@ def test_recall_by_hand():
         # Ada before the sea (a name of Stone, a chemist), then no other.
         "diva": [1, 0, 0, 0, 0],
         "gold": [1, 1, 1, 1, 1],
+        # The sea, which is first for Ada and for Cy, then Ada; no Ben.
+        "diva, in turn": [0, 0, 0, 0, 0],
+        # The sea, Ben, Ada.
+        "gold, in turn": [0, 0, 1, 1, 1],
     }
     assert curves["standard"]["mrecall_token"].tolist() == [0, 0, 0, 0, 0]
     assert curves["gold"]["mrecall_token"].tolist() == [1, 1, 1, 1, 1]
+
+
+def test_recall_is_measured_with_every_retriever():
+    setup = retrieving()
+    setup.ambiguous_retrievers = {"hybrid": CountingRetriever(RETRIEVED), "bm25": CountingRetriever({})}
+    at_five = recall_rows(setup).query("k == 5").set_index(["retriever", "retrieval"])["mrecall"]
+    assert (at_five["hybrid", "standard"], at_five["bm25", "standard"]) == (1, 0)
 
 
 def test_sweeps_change_one_setting_at_a_time():

@@ -117,7 +117,7 @@ def test_the_committed_ablations_come_from_their_rows(profile, name):
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize(
-    ("method", "paper_claims"), [("crag", crag.claims.paper_claims), ("diva", diva.claims.paper_claims)]
+    ("method", "paper_claims"), [("crag", crag.claims.paper_claims()), ("diva", diva.claims.paper_claims("hybrid"))]
 )
 def test_the_committed_claims_are_all_of_the_papers(profile, method, paper_claims):
     (table,) = committed(profile, "claims")
@@ -125,7 +125,7 @@ def test_the_committed_claims_are_all_of_the_papers(profile, method, paper_claim
     if method not in set(table["method"]):
         pytest.skip(f"{profile} has no claims of {method}: run make reproduce PROFILE={profile}")
     table = table[table["method"] == method]
-    claims = {claim.text: claim for claim in paper_claims()}
+    claims = {claim.text: claim for claim in paper_claims}
     assert sorted(table["claim"]) == sorted(claims)
     for row in table.itertuples():
         paper = claims[row.claim].paper
