@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from diva.pruning import mean_cosines, prune
+from diva.pruning import KEEP, mean_cosines, prune
 from rag.encoding import Encoder
 from rag.retrieval import Retriever, fuse, indexed_text
 from rag.systems import as_knowledge
 from rag.types import Hit, Passage
+
+TOP_K = 5
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,11 @@ class Kept:
 
 
 def diversify(
-    interpretations: Sequence[Sequence[str]], retriever: Retriever, top_k: int, pool: int
+    interpretations: Sequence[Sequence[str]], retriever: Retriever, top_k: int = TOP_K, pool: int | None = None
 ) -> list[Candidates]:
     """Retrieve `top_k` passages for every interpretation of every question in one call, and take the union.
 
-    Where a union has more than `pool` passages, those that reciprocal rank fusion puts first stay.
+    Where a union has more than `pool` passages, those that reciprocal rank fusion puts first stay; None keeps all.
     """
     found = iter(retriever.retrieve([text for own in interpretations for text in own], top_k))
     candidates = []
@@ -47,7 +49,7 @@ def diversify(
     return candidates
 
 
-def keep_best(candidates: Sequence[Candidates], encoder: Encoder, keep: int) -> list[Kept]:
+def keep_best(candidates: Sequence[Candidates], encoder: Encoder, keep: int = KEEP) -> list[Kept]:
     """The `keep` passages of each pool with the highest S(p). All texts of all questions are encoded in one call."""
     texts = [[*own.interpretations, *map(indexed_text, own.pool)] for own in candidates if own.pool]
     distinct = {text: row for row, text in enumerate(dict.fromkeys(text for own in texts for text in own))}

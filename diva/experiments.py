@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from diva.diversification import Candidates, Kept, diversify, keep_best, keep_first
+from diva.diversification import diversify, keep_best, keep_first
 from diva.interpretation import GoldInterpreter, Interpreter, MergedInterpreter, TwoStepInterpreter, means
 from diva.pruning import KEEP
 from diva.query_refinement import QueryRefinement
@@ -22,7 +22,7 @@ from diva.setup import (
     make_refinement,
     make_verifier,
 )
-from diva.system import ABLATIONS, TOP_K, Variant
+from diva.system import ABLATIONS, Variant
 from diva.verification import GeneratorVerifier
 from rag.cost import spent_by, usd
 from rag.experiment import run_systems
@@ -155,20 +155,6 @@ def interpretation_rows(setup: Setup, split: str) -> pd.DataFrame:
 # Retrieval
 
 
-def kept_passages(
-    setup: Setup,
-    retriever: Retriever,
-    interpretations: Sequence[Sequence[str]],
-    keep: int,
-    top_k: int = TOP_K,
-    pool: int | None = None,
-) -> tuple[list[Candidates], list[Kept]]:
-    """What is retrieved for interpretations, and the passages that pruning keeps of it."""
-    size = pool or max(keep, top_k * max(map(len, interpretations)))
-    candidates = diversify(interpretations, retriever, top_k, size)
-    return candidates, keep_best(candidates, setup.cached_encoder, keep)
-
-
 def recall_rows(setup: Setup) -> pd.DataFrame:
     """MRecall@k of the ambiguous test questions by retriever and way of retrieval: standard, by the refined query, for
     DIVA's interpretations and for the gold ones, pruned or (`IN_TURN`) not. `mrecall` matches substrings, `mrecall_token`
@@ -208,8 +194,8 @@ def _ranked(
     }
     for name, interpreter in (("diva", make_interpreter(setup, retriever)), ("gold", GoldInterpreter())):
         texts = [own.interpretations for own in interpreter.interpret(questions)]
-        candidates, kept = kept_passages(setup, retriever, texts, depth)
-        ranked[name] = [list(own.passages) for own in kept]
+        candidates = diversify(texts, retriever)
+        ranked[name] = [list(own.passages) for own in keep_best(candidates, setup.cached_encoder, depth)]
         ranked[name + IN_TURN] = [list(own.passages) for own in keep_first(candidates, depth)]
     return ranked
 
@@ -234,7 +220,7 @@ def sweep_rows(setup: Setup) -> pd.DataFrame:
         for value in values:
             texts = [own[:value] for own in found] if setting == "interpretations" else found
             own = {} if setting == "interpretations" else {setting: value}
-            _, kept = kept_passages(setup, setup.ambiguous_retriever, texts, KEEP, **own)
+            kept = keep_best(diversify(texts, setup.ambiguous_retriever, **own), setup.cached_encoder)
             rows += [
                 {
                     "setting": setting,
@@ -255,7 +241,8 @@ def verification_rows(setup: Setup, split: str) -> pd.DataFrame:
     holds the answer (`answered`, on the interpretation's own page)."""
     questions = setup.ambiguous[split]
     texts = [own.interpretations for own in GoldInterpreter().interpret(questions)]
-    candidates, kept = kept_passages(setup, setup.ambiguous_retriever, texts, KEEP)
+    candidates = diversify(texts, setup.ambiguous_retriever)
+    kept = keep_best(candidates, setup.cached_encoder)
     verifiers = {"prompted": GeneratorVerifier(long_generator(setup))}
     if is_embedded(setup):
         verifiers["trained"] = make_verifier(setup)

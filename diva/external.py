@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from diva.diversification import Candidates, Kept, diversify, fit, keep_best
+from diva.diversification import TOP_K, Candidates, Kept, diversify, fit, keep_best
 from diva.generation import Writer
 from diva.interpretation import GoldInterpreter, Interpreter
 from diva.pruning import KEEP
-from diva.system import TOP_K, Diva, Variant
+from diva.system import Diva, Variant
 from diva.verification import Verdict, Verifier
 from rag.corpus import load_collection, read_lines
 from rag.datasets.published import DOCUMENT_KINDS, DocumentSet, load_document_sets, load_questions
@@ -347,11 +347,9 @@ def asqa_rows(
 def kept_passages(
     questions: Sequence[Question], interpreter: Interpreter, retriever: Retriever, encoder: Encoder
 ) -> list[tuple[Passage, ...]]:
-    """What DIVA reads of what it retrieves, best first."""
-    interpreted = interpreter.interpret(questions)
-    variant = Variant()
-    candidates = diversify([own.interpretations for own in interpreted], retriever, variant.top_k, variant.pool)
-    return [own.passages for own in keep_best(candidates, encoder, variant.keep)]
+    """What is retrieved for the interpretations and left by pruning, best first."""
+    texts = [own.interpretations for own in interpreter.interpret(questions)]
+    return [own.passages for own in keep_best(diversify(texts, retriever), encoder)]
 
 
 def retrieval_rows(questions: Sequence[Question], found: Mapping[str, Sequence[Sequence[Passage]]]) -> pd.DataFrame:

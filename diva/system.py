@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from diva.diversification import Candidates, Kept, diversify, fit, keep_best, keep_first
+from diva.diversification import TOP_K, Candidates, Kept, diversify, fit, keep_best, keep_first
 from diva.generation import Writer, Written, answer_directly
 from diva.interpretation import MAX_INTERPRETATIONS, Interpreted, Interpreter
 from diva.pruning import KEEP
@@ -15,8 +15,6 @@ from rag.generation import Generator
 from rag.retrieval import Retriever
 from rag.systems import Correction, Corrective, as_knowledge
 from rag.types import Answer, Question
-
-TOP_K = 5
 
 
 @dataclass(frozen=True)

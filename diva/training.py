@@ -17,7 +17,6 @@ from diva.interpretation import (
     titles_prompt,
 )
 from diva.pruning import KEEP
-from diva.system import TOP_K
 from diva.verification import NO, YES, verification_prompt
 from rag.adapters import AdapterSettings, Example, train_adapter
 from rag.corpus import fraction
@@ -160,7 +159,7 @@ def train_verification(setup: Setup) -> None:
     for split, count in VERDICTS.items():
         questions = learnt_from(setup, split)
         texts = [[own.text for own in question.interpretations] for question in questions]
-        candidates = diversify(texts, setup.ambiguous_retriever, TOP_K, TOP_K * max(map(len, texts)))
+        candidates = diversify(texts, setup.ambiguous_retriever)
         sets[split] = verification_examples(lm, candidates, questions, count)
     train_adapter(lm, sets["train"], sets["dev"], (), VERIFICATION_SETTINGS, VERIFICATION)
 

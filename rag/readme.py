@@ -34,9 +34,10 @@ def percent(value: float) -> str:
     return "" if pd.isna(value) else f"{100 * value:.1f}"
 
 
-def with_interval(row: pd.Series) -> str:
-    """A share in percent with its interval."""
-    return f"{percent(row['value'])} ({percent(row['ci_low'])} to {percent(row['ci_high'])})"
+def with_interval(row: pd.Series, metric: str = "") -> str:
+    """A share in percent with its interval: columns value, ci_low, ci_high, or of a metric <metric>, <metric>_ci_low, …"""
+    value, low, high = (metric, f"{metric}_ci_low", f"{metric}_ci_high") if metric else ("value", "ci_low", "ci_high")
+    return f"{percent(row[value])} ({percent(row[low])} to {percent(row[high])})"
 
 
 def main_table() -> str:
@@ -153,13 +154,13 @@ def claims_table(method: str) -> str:
     return markdown(rows)
 
 
-def diva_main_table() -> str:
+def diva_table(name: str) -> str:
     """Systems on ambiguous questions: quality in percent, and what a question costs."""
     return markdown(
         [
             {
                 "system": row["system"],
-                "STR-EM": f"{percent(row['str_em'])} ({percent(row['str_em_ci_low'])} to {percent(row['str_em_ci_high'])})",
+                "STR-EM": with_interval(row, "str_em"),
                 f"D-F1 ({row['reader']} reader)": percent(row["d_f1"]),
                 "ROUGE-L": percent(row["rouge_l"]),
                 "DR": percent(row["dr"]),
@@ -169,11 +170,21 @@ def diva_main_table() -> str:
                 "tokens in": f"{row['tokens_in']:.0f}",
                 "tokens out": f"{row['tokens_out']:.0f}",
                 "USD per 1,000": f"{row['usd']:.2f}",
-                "seconds": f"{row['seconds']:.1f}",
+                **({"seconds": f"{row['seconds']:.1f}"} if row["timed"] else {}),
             }
-            for _, row in read_table(EVIDENCE, "diva_main").iterrows()
+            for _, row in read_table(EVIDENCE, name).iterrows()
         ]
     )
+
+
+def diva_recall_table() -> str:
+    """MRecall@5 in percent by retriever and way of retrieval."""
+    table = read_table(EVIDENCE, "diva_recall")
+    rows = []
+    for retriever, own in table[table["k"] == 5].groupby("retriever", sort=False):
+        shown = {row["retrieval"]: percent(row["mrecall"]) for _, row in own.iterrows()}
+        rows.append({"MRecall@5": retriever, **shown, "n": str(own["n"].max())})
+    return markdown(rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -184,7 +195,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "external_knowledge": knowledge_table,
     "thresholds": thresholds_table,
     "claims": partial(claims_table, "crag"),
-    "diva_main": diva_main_table,
+    "diva_main": partial(diva_table, "diva_main"),
+    "diva_ablation": partial(diva_table, "diva_ablation"),
+    "diva_recall": diva_recall_table,
     "diva_claims": partial(claims_table, "diva"),
 }
 

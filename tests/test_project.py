@@ -150,7 +150,17 @@ def test_the_committed_claims_are_all_of_the_papers(profile, method, paper_claim
 def test_readme_tables_come_from_the_results():
     from rag.readme import EVIDENCE, render
 
-    committed(EVIDENCE, "crag_main", "retrieval", "evaluator", "thresholds", "claims", "diva_main")
+    committed(
+        EVIDENCE,
+        "crag_main",
+        "retrieval",
+        "evaluator",
+        "thresholds",
+        "claims",
+        "diva_main",
+        "diva_ablation",
+        "diva_recall",
+    )
     text = (ROOT / "README.md").read_text()
     assert render(text) == text, "run make readme"
 
@@ -181,3 +191,28 @@ def test_divas_main_table_as_text(monkeypatch):
     )
     assert second.startswith("| rag | 50.0 (41.2 to 60.0) | 25.0 | 36.0 | 30.0 |  |  | 5.2 |")
     assert line.count("---") == head.count("|") - 1 == 12
+    monkeypatch.setattr(readme, "read_table", lambda *names: pd.DataFrame([{**row, "seconds": np.nan, "timed": 0}]))
+    head, _, only = readme.TABLES["diva_ablation"]().splitlines()
+    assert head.endswith("| USD per 1,000 |") and only.endswith("| 57 | 0.71 |")
+
+
+def test_recall_of_all_meanings_as_text(monkeypatch):
+    from rag import readme
+
+    values = {
+        ("bm25", "standard", 5): 0.5,
+        ("bm25", "diva", 5): 0.625,
+        ("bm25", "diva", 1): 0.1,
+        ("dense", "standard", 5): 1.0,
+    }
+    rows = [
+        {"retriever": kind, "retrieval": way, "k": k, "mrecall": value, "n": 8}
+        for (kind, way, k), value in {**values, ("dense", "diva", 5): 0.0}.items()
+    ]
+    monkeypatch.setattr(readme, "read_table", lambda *names: pd.DataFrame(rows))
+    assert readme.TABLES["diva_recall"]().splitlines() == [
+        "| MRecall@5 | standard | diva | n |",
+        "| --- | --- | --- | --- |",
+        "| bm25 | 50.0 | 62.5 | 8 |",
+        "| dense | 100.0 | 0.0 | 8 |",
+    ]
