@@ -27,6 +27,7 @@ def paper_claims(retriever: str) -> list[Claim]:
         *_cost_claims(paper),
         *_recall_claims(paper, retriever),
         _closed_book_claim(),
+        _unambiguous_claim(paper),
         *_ablation_claims(paper),
     ]
 
@@ -98,6 +99,20 @@ def _closed_book_claim() -> Claim:
         {"system": "rag"},
         None,
         where={"coverage": Coverage.NONE.value},
+    )
+
+
+def _unambiguous_claim(paper: dict) -> Claim:
+    """A question that means one thing isn't harmed; the paper's measure is exact match."""
+    published = paper["unambiguous"]
+    return Claim(
+        "diva > rag on unambiguous questions",
+        "diva_main_rows",
+        "str_em",
+        {"system": "diva"},
+        {"system": "rag"},
+        _difference(published["diva"], published["rag"], "exact_match"),
+        where={"form": "unambiguous"},
     )
 
 

@@ -28,7 +28,7 @@ from rag.cost import spent_by, usd
 from rag.experiment import run_systems
 from rag.generation import Sampling
 from rag.retrieval import Retriever
-from rag.scoring.ambiguous import Matching, coverage, covered, mrecall
+from rag.scoring.ambiguous import Matching, coverage_labels, covered, mrecall
 from rag.scoring.text import contains_answer
 from rag.setup import Setup
 from rag.systems import System
@@ -67,11 +67,7 @@ def main_results(setup: Setup, systems: Sequence[System]) -> pd.DataFrame:
     rows["tokens_out"] = [own.tokens_out for own in spent]
     rows["usd"] = [1000 * usd(own, PRICED_AS) for own in spent]
     found = setup.ambiguous_retriever.retrieve([question.text for question in questions], KEEP)
-    labels = {
-        question.id: coverage([hit.passage.text for hit in hits], question.interpretations).value
-        for question, hits in zip(questions, found, strict=True)
-    }
-    rows["coverage"] = rows["question_id"].map(labels)
+    rows["coverage"] = rows["question_id"].map(coverage_labels(questions, found))
     return rows
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
+from diva.analysis import coverage_table
 from diva.diversification import TOP_K, Candidates, Kept, diversify, fit, keep_best
 from diva.generation import Writer
 from diva.interpretation import GoldInterpreter, Interpreter
@@ -29,7 +30,7 @@ from rag.external import draw, external_run
 from rag.generation import Generator
 from rag.results import write_table
 from rag.retrieval import Retriever
-from rag.scoring.ambiguous import AmbiguousScorer, Matching, covered, found_answers, mrecall, str_em
+from rag.scoring.ambiguous import AmbiguousScorer, Matching, coverage_labels, covered, found_answers, mrecall, str_em
 from rag.scoring.readers import AnswerReader
 from rag.scoring.significance import estimate
 from rag.scoring.text import comparable, contains_answer
@@ -319,16 +320,18 @@ def own_pages(path: Path) -> dict[str, frozenset[str]]:
 def asqa_rows(
     questions: list[Question], retriever: Retriever, interpreter: Interpreter, parts: Parts, reader: AnswerReader
 ) -> pd.DataFrame:
-    """MRecall of standard retrieval, DIVA's and that of the gold interpretations, and the answers of the first two.
+    """MRecall of standard retrieval, DIVA's and that of the gold interpretations, and the answers of the first two and of
+    the generator alone.
 
     The rows hold no texts. Each system reads at most five passages, and retrieves five for the question or for each
-    interpretation. `reader` is the one of D-F1.
+    interpretation. `reader` is the one of D-F1, `coverage` that of the gold answers by what standard retrieval finds.
     """
     answering = [
+        ClosedBook(GeneratorReader(parts.generator)),
         StandardRag(retriever, GeneratorReader(parts.generator), TOP_K),
         parts.diva(interpreter, retriever),
     ]
-    standard, diva = (system.name for system in answering)
+    alone, standard, diva = (system.name for system in answering)
     hits = retriever.retrieve([question.text for question in questions], TOP_K)
     rows = retrieval_rows(
         questions,
@@ -340,8 +343,9 @@ def asqa_rows(
     )
     answered = without_texts(run_systems(answering, questions, AmbiguousScorer(reader)))
     rows = rows.merge(answered, on=["system", "question_id"], how="left")
+    rows = pd.concat([rows, answered[answered["system"] == alone]], ignore_index=True)
     rows.insert(0, "reader", reader.name)
-    return rows
+    return rows.assign(coverage=rows["question_id"].map(coverage_labels(questions, hits)))
 
 
 def kept_passages(
@@ -400,6 +404,7 @@ def main() -> None:
     retriever = make_retrievers(collection, setup.encoder)[profile.retriever]
     rows = asqa_rows(questions, retriever, make_interpreter(setup, retriever), parts, answer_reader(setup))
     write_table(profile, "external_asqa", summarise(rows, StandardRag.name, samples, seed, by=["reader"]))
+    write_table(profile, "external_asqa_coverage", coverage_table(rows.dropna(subset="str_em"), samples, seed))
     write_table(profile, "external_asqa_rows", rows)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from rag.errors import RagError
 from rag.scoring.readers import AnswerReader
 from rag.scoring.text import comparable, contains_answer, normalise, token_f1
-from rag.types import Answer, Interpretation, Question
+from rag.types import Answer, Hit, Interpretation, Question
 
 
 class Matching(StrEnum):
@@ -130,6 +130,14 @@ def mrecall(
     if k < 1:
         raise RagError(f"MRecall@{k} is not defined: k is at least 1")
     return float(sum(covered(passages[:k], interpretations, matching)) >= min(k, len(interpretations)))
+
+
+def coverage_labels(questions: Sequence[Question], found: Sequence[Sequence[Hit]]) -> dict[str, str]:
+    """The coverage of each question's gold answers by what was found for it, by the question's id."""
+    return {
+        question.id: coverage([hit.passage.text for hit in hits], question.interpretations).value
+        for question, hits in zip(questions, found, strict=True)
+    }
 
 
 def coverage(
