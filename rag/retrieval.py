@@ -95,13 +95,17 @@ def build_lucene_index(passages: list[Passage], folder: Path) -> None:
 
 
 class DenseRetriever:
-    """Exact inner product over sentence embeddings of title and text (FAISS flat index)."""
+    """Exact inner product over sentence embeddings of title and text (FAISS flat index).
+
+    Embeddings of texts that `other` has too are taken from its index.
+    """
 
     name = "dense"
 
-    def __init__(self, passages: list[Passage], encoder: Encoder):
+    def __init__(self, passages: list[Passage], encoder: Encoder, other: "DenseRetriever | None" = None):
         self.passages = {passage.id: passage for passage in check_collection(passages, self.name)}
         self.encoder = encoder
+        self.other = other
 
     @cached_property
     def folder(self) -> Path:
@@ -114,7 +118,11 @@ class DenseRetriever:
         def build(folder: Path) -> None:
             import faiss
 
-            vectors = encode_in_parts([indexed_text(passage) for passage in passages], self.encoder, parts)
+            texts = [indexed_text(passage) for passage in passages]
+            known = self.other.vectors() if self.other else {}
+            missing = [text for text in dict.fromkeys(texts) if text not in known]
+            known |= zip(missing, encode_in_parts(missing, self.encoder, parts), strict=True)
+            vectors = np.stack([known[text] for text in texts])
             index = faiss.IndexFlatIP(vectors.shape[1])
             index.add(vectors)
             faiss.write_index(index, str(folder / "index"))
@@ -123,6 +131,14 @@ class DenseRetriever:
         index = build_folder(cache_dir() / "indexes" / name, build)
         shutil.rmtree(parts, ignore_errors=True)
         return index
+
+    def vectors(self) -> dict[str, np.ndarray]:
+        """The embedding of each indexed text."""
+        import faiss
+
+        index = faiss.read_index(str(self.folder / "index"))
+        texts = map(indexed_text, self.passages.values())
+        return dict(zip(texts, index.reconstruct_n(0, index.ntotal), strict=True))
 
     @cached_property
     def _searcher(self):
@@ -140,7 +156,7 @@ class DenseRetriever:
 def encode_in_parts(texts: list[str], encoder: Encoder, folder: Path) -> np.ndarray:
     """Embeddings of the texts, shape (len(texts), dimension). Each part of 2,048 is kept in `folder` as soon as it is
     done, so that a killed run doesn't encode it again."""
-    vectors = []
+    vectors = [encoder.encode([])]
     for start in range(0, len(texts), PART):
         part = texts[start : start + PART]
         kept = build_folder(

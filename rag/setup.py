@@ -131,7 +131,9 @@ class Setup:
     @cached_property
     def ambiguous_retrievers(self) -> dict[str, Retriever]:
         """The three retrievers over that collection, by name."""
-        return make_retrievers(self.ambiguous_collection, self.encoder)
+        # The embedded collections overlap.
+        other = None if self.profile.collection else self.embedded_retrievers[DenseRetriever.name]
+        return make_retrievers(self.ambiguous_collection, self.encoder, other)
 
     @property
     def ambiguous_retriever(self) -> Retriever:
@@ -199,9 +201,11 @@ def load_setup(profile: str) -> Setup:
     return Setup(load_profile(profile))
 
 
-def make_retrievers(passages: list[Passage], encoder: Encoder) -> dict[str, Retriever]:
-    """BM25, dense and hybrid retrieval over the same passages."""
-    bm25, dense = Bm25Retriever(passages), DenseRetriever(passages, encoder)
+def make_retrievers(
+    passages: list[Passage], encoder: Encoder, other: DenseRetriever | None = None
+) -> dict[str, Retriever]:
+    """BM25, dense and hybrid retrieval over the same passages; `other` as in `DenseRetriever`."""
+    bm25, dense = Bm25Retriever(passages), DenseRetriever(passages, encoder, other)
     return {retriever.name: retriever for retriever in (bm25, dense, HybridRetriever(bm25, dense))}
 
 

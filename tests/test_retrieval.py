@@ -9,7 +9,7 @@ from rag.cache import Cache, NoCache
 from rag.corpus import split_article
 from rag.encoding import CachedEncoder, SentenceEncoder, texts_digest
 from rag.errors import RagError
-from rag.retrieval import Bm25Retriever, DenseRetriever, HybridRetriever, collection_digest, fuse
+from rag.retrieval import Bm25Retriever, DenseRetriever, HybridRetriever, collection_digest, fuse, indexed_text
 from rag.scoring.ranking import ranking_rows, relevant_passages
 from rag.types import Hit, Passage, Question
 
@@ -62,6 +62,23 @@ def test_dense_is_exact_inner_product(passages, cache_folder):
     expected = sorted((encoder.encode(texts) @ encoder.encode([query])[0]).tolist(), reverse=True)[:3]
     assert [hit.score for hit in hits] == pytest.approx(expected, abs=1e-6)
     assert len(retriever.retrieve([query], k=1000)[0]) == len(passages)
+
+
+def test_embeddings_that_another_index_has_are_taken_from_it(passages, cache_folder):
+    asked = []
+
+    class Counting(HashEncoder):
+        def encode(self, texts):
+            asked.extend(texts)
+            return super().encode(texts)
+
+    other, more = passages[:4], [passages[2], *passages[4:6], passages[0]]
+    retriever = DenseRetriever(more, Counting(), DenseRetriever(other, Counting()))
+    assert retriever.folder.is_dir()
+    assert asked == [indexed_text(passage) for passage in passages[:6]]
+    query = "capital of Azuria"
+    found, alone = (own.retrieve([query], 4)[0] for own in (retriever, DenseRetriever(more, HashEncoder())))
+    assert [(hit.passage, hit.score) for hit in found] == [(hit.passage, hit.score) for hit in alone]
 
 
 def test_a_killed_encoding_goes_on(tmp_path, monkeypatch):
