@@ -144,9 +144,35 @@ class Sampling:
     seed: int
 
 
+@dataclass
+class Cluster:
+    """Prompts, by their places, that begin with the same `shared` tokens: at least half of each, where there are several.
+    One for itself has all tokens but its last."""
+
+    places: list[int]
+    shared: int
+    longest: int
+
+
+def clusters(prompts: Sequence[Sequence[int]], limit: int) -> list[Cluster]:
+    """Prompts, in tokens, by shared beginnings: clusters of at most `limit`, those with the longest prompts first."""
+    found: list[Cluster] = []
+    for i in sorted(range(len(prompts)), key=lambda i: (prompts[i], i)):
+        length = len(prompts[i])
+        if found and len(found[-1].places) < limit:
+            last = found[-1]
+            common = len(os.path.commonprefix([prompts[last.places[0]][: last.shared], prompts[i][:-1]]))
+            if 2 * common >= max(length, last.longest):
+                found[-1] = Cluster([*last.places, i], common, max(length, last.longest))
+                continue
+        found.append(Cluster([i], length - 1, length))
+    return sorted(found, key=lambda own: (-own.longest, min(own.places)))
+
+
 class LocalGenerator:
     """Completions of a `LanguageModel` in its chat template, up to the end token, a newline or `max_new_tokens`: greedy ones,
-    or with `sampling` drawn ones. `end_bias` is added to the end token's logit: below 0, lists come out longer."""
+    or with `sampling` drawn ones. Of prompts that begin alike, as questions on the same passages, the beginning is computed
+    once. `end_bias` is added to the end token's logit: below 0, lists come out longer."""
 
     def __init__(
         self,
@@ -172,15 +198,17 @@ class LocalGenerator:
 
         tokenizer, model = self.lm.loaded
         completions: dict[int, Completion] = {}
-        texts = [self.lm.chat(prompt) for prompt in prompts]
+        ids = self.lm.token_ids([self.lm.chat(prompt) for prompt in prompts], self.max_new_tokens)
         choice: dict[str, Any] = {"do_sample": False}
         if self.sampling:
             # Without top_k, generate() would draw from the fifty likeliest tokens alone.
             choice = {"do_sample": True, "temperature": self.sampling.temperature, "top_k": 0}
         if self.end_bias:
             choice["sequence_bias"] = {(tokenizer.eos_token_id,): self.end_bias}
-        for batch, inputs in self.lm.batches(texts, self.batch_size, self.max_new_tokens):
+        for together in self._batches(clusters(ids, self.batch_size)):
+            batch = [i for cluster in together for i in cluster.places]
             with torch.inference_mode(), torch.random.fork_rng():
+                inputs = self._begun(ids, together)
                 if self.sampling:
                     torch.manual_seed(self.sampling.seed)
                 output = model.generate(
@@ -199,6 +227,38 @@ class LocalGenerator:
             ):
                 completions[i] = Completion(text.strip(), *size)
         return [completions[i] for i in range(len(prompts))]
+
+    def _batches(self, found: list[Cluster]) -> Iterator[list[Cluster]]:
+        """Clusters in order, as many together as make a batch."""
+        together: list[Cluster] = []
+        for cluster in found:
+            if sum(len(own.places) for own in [*together, cluster]) > self.batch_size:
+                yield together
+                together = []
+            together.append(cluster)
+        if together:
+            yield together
+
+    def _begun(self, ids: list[list[int]], together: list[Cluster]) -> dict[str, Any]:
+        """The inputs of a batch. What the prompts of a cluster share is computed once, and its keys and values stand in for it."""
+        import torch
+
+        tokenizer, model = self.lm.loaded
+
+        def pad(rows: list[list[int]]) -> Mapping[str, Any]:
+            return tokenizer.pad({"input_ids": rows}, return_tensors="pt").to(model.device)
+
+        if all(len(cluster.places) == 1 for cluster in together) or not all(cluster.shared for cluster in together):
+            return dict(pad([ids[i] for cluster in together for i in cluster.places]))
+        beginnings = pad([ids[cluster.places[0]][: cluster.shared] for cluster in together])
+        # generate() derives positions from the padding; a plain forward pass does not.
+        positions = (beginnings["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
+        cache = model(**beginnings, position_ids=positions, use_cache=True, logits_to_keep=1).cache
+        rows = torch.tensor([row for row, cluster in enumerate(together) for _ in cluster.places], device=model.device)
+        cache.batch_select_indices(rows)
+        endings = pad([ids[i][cluster.shared :] for cluster in together for i in cluster.places])
+        joined = {name: torch.cat([beginnings[name][rows], endings[name]], dim=1) for name in endings}
+        return {**joined, "cache": cache}
 
     def next_word_probabilities(self, prompts: list[str], words: Sequence[str]) -> np.ndarray:
         import torch

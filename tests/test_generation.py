@@ -9,10 +9,21 @@ from threading import Thread
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag.cache import Cache
 from rag.errors import RagError
-from rag.generation import CachedGenerator, LanguageModel, LocalGenerator, OpenAIGenerator, Sampling, word_tokens
+from rag.generation import (
+    CachedGenerator,
+    Cluster,
+    LanguageModel,
+    LocalGenerator,
+    OpenAIGenerator,
+    Sampling,
+    clusters,
+    word_tokens,
+)
 from rag.prompts import answer_prompt
 from rag.types import NextWords, Question, Task
 
@@ -127,6 +138,42 @@ def test_a_shared_beginning_gives_what_whole_prompts_give(tiny):
     assert len({round(own.probabilities[0] * 1e6, 2) for own in flat}) == 4
     tokenizer = tiny.lm.loaded[0]
     assert [own.prompt_tokens for own in flat] == [len(tokenizer(prompt)["input_ids"]) for prompt in prompts]
+
+
+def test_completions_of_prompts_that_share_a_beginning_are_those_of_each_alone(tiny):
+    prompts = [TEXTS[0] + ending for ending in ENDINGS[0]] + ["The sea is salt.", TEXTS[0] + "Who?", "x"]
+    generator = LocalGenerator(tiny.lm, 8, batch_size=4)
+    alone = [generator.generate([prompt])[0] for prompt in prompts]
+    sizes = []
+    see = lambda _, args, given: sizes.append(given["input_ids"].numel())  # noqa: E731
+    with tiny.lm.loaded[1].register_forward_pre_hook(see, with_kwargs=True):
+        assert generator.generate(prompts) == alone
+    # The four that begin alike: their beginning once, then their ends.
+    assert sizes[0] < max(own.prompt_tokens for own in alone) and sizes[1] < 4 * 30
+
+
+def test_clusters_by_hand():
+    together = [[1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 7], [1, 2, 3, 4, 7]]
+    prompts = [together[0], [9, 8], together[1], [1, 2, 5, 5, 5], together[2], [1, 2, 3, 4]]
+    assert clusters(prompts, 8) == [
+        Cluster([5, 0, 2, 4], 3, 6),  # of the shortest, the last token isn't shared
+        Cluster([3], 4, 5),
+        Cluster([1], 1, 2),
+    ]
+    assert [own.places for own in clusters(prompts, 2)] == [[5, 0], [2, 4], [3], [1]]
+    assert clusters([], 8) == []
+
+
+@given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=8), max_size=12), st.integers(1, 5))
+def test_every_prompt_is_in_one_cluster_and_shares_its_beginning(prompts, limit):
+    found = clusters(prompts, limit)
+    assert sorted(place for own in found for place in own.places) == list(range(len(prompts)))
+    for own in found:
+        assert 1 <= len(own.places) <= limit
+        assert own.longest == max(len(prompts[place]) for place in own.places)
+        assert len({tuple(prompts[place][: own.shared]) for place in own.places}) == 1
+        assert all(own.shared < len(prompts[place]) for place in own.places)
+        assert len(own.places) == 1 or 2 * own.shared >= own.longest
 
 
 def test_prompts_that_share_nothing_and_equal_ones(tiny):
