@@ -187,6 +187,45 @@ def diva_recall_table() -> str:
     return markdown(rows)
 
 
+def external_answers_table() -> str:
+    """DIVA and its rivals on RAMDocs and ASQA, in percent with intervals."""
+    names = {
+        "str_em": "STR-EM",
+        "wrong_answers": "wrong answers told",
+        "d_f1": "D-F1 (lexical reader)",
+        "rouge_l": "ROUGE-L",
+        "mrecall_token": "MRecall@5 (whole tokens)",
+    }
+    rows = []
+    for data, name in {"RAMDocs": "external_ramdocs", "ASQA": "external_asqa"}.items():
+        for system, own in read_table(EVIDENCE, name).groupby("system", sort=False):
+            by_metric = own.set_index("metric")
+            cells = {
+                shown: with_interval(by_metric.loc[metric]) if metric in by_metric.index else ""
+                for metric, shown in names.items()
+            }
+            rows.append({"data": data, "system": system, **cells, "n": str(own["n"].max())})
+    return markdown(rows)
+
+
+def external_stages_table() -> str:
+    """How well pruning and verification tell the documents of RAMDocs apart."""
+    pruning, verification = (read_table(EVIDENCE, f"external_{name}") for name in ("pruning", "verification"))
+    rows = [(f"pruning: {row['metric']}, {row['documents']}", row) for _, row in pruning.iterrows()]
+    rows += [(f"verification: {row['metric']}", row) for _, row in verification.iterrows()]
+    return markdown(
+        [
+            {
+                "measure": name,
+                "value": with_interval(row) if row["ci_low"] == row["ci_low"] else percent(row["value"]),
+                "by chance": percent(row.get("chance")),
+                "n": str(row["n"]),
+            }
+            for name, row in rows
+        ]
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "main": main_table,
     "retrieval": retrieval_table,
@@ -198,6 +237,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "diva_main": partial(diva_table, "diva_main"),
     "diva_ablation": partial(diva_table, "diva_ablation"),
     "diva_recall": diva_recall_table,
+    "external_answers": external_answers_table,
+    "external_stages": external_stages_table,
     "diva_claims": partial(claims_table, "diva"),
 }
 
