@@ -23,8 +23,9 @@ class Variant:
 
     `top_k` passages are retrieved for each interpretation, at most `pool` of them go on and `keep` are read. The paper
     leaves the first two open: by default nothing is cut before pruning. Without `diversify` each question is its own only
-    interpretation. Without `prune` the first passages of the interpretations are kept in turn. Without `verify` whatever passages there are count as useful. Without `adapt` the
-    passages are read by the prompt of standard RAG, whatever the verdict.
+    interpretation. Without `prune` the first passages of the interpretations are kept in turn. Without `verify` whatever
+    passages there are count as useful. Without `adapt` the passages are read by the prompt of standard RAG, whatever the
+    verdict.
     """
 
     name: str = "diva"

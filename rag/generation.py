@@ -144,7 +144,7 @@ class Sampling:
     seed: int
 
 
-@dataclass
+@dataclass(frozen=True)
 class Cluster:
     """Prompts, by their places, that begin with the same `shared` tokens: at least half of each, where there are several.
     One for itself has all tokens but its last."""

@@ -217,7 +217,7 @@ def external_stages_table() -> str:
         [
             {
                 "measure": name,
-                "value": with_interval(row) if row["ci_low"] == row["ci_low"] else percent(row["value"]),
+                "value": percent(row["value"]) if pd.isna(row["ci_low"]) else with_interval(row),
                 "by chance": percent(row.get("chance")),
                 "n": str(row["n"]),
             }
